@@ -290,6 +290,69 @@ def test_roundings_stay(side: int, batch: int) -> None:
     same(region, (x,), plain(text, x))
 
 
+#: Rows of random networks: all take and give images of eight channels, but for a sum of them.
+ROWS: Final = [
+    "{n} = Conv2D({a}, f) strides=[1,1,1,1] padding='SAME'",
+    "{n} = DepthwiseConv2dNative({a}, g) strides=[1,1,1,1] padding='SAME'",
+    f"{{n}} = MaxPool({{a}}) {SAME}",
+    f"{{n}} = AvgPool({{a}}) {SAME}",
+    "{n} = Relu({a})",
+    "{n} = Mul({a}, k)",
+    "{n} = AddV2({a}, {b})",
+    "{n} = Sub({a}, y)",
+    "{n}c = ConcatV2({a}, {b}, axis) N=2\n{n} = Conv2D({n}c, h) strides=[1,1,1,1] padding='SAME'",
+    "{n}m = Mean({a}, spots) keep_dims=True\n{n} = Mul({b}, {n}m)",
+    "{n}m = Mean({a}, all) keep_dims=True\n{n} = Sub({b}, {n}m)",
+    "{n} = Reverse({a}, turned)",
+]
+
+
+def random_network(seed: int) -> str:
+    """Some rows, which read any of those before, and the means of some of their results."""
+    rng = np.random.default_rng(seed)
+
+    def weights(*shape: int) -> str:
+        return f"Const() value={rng.standard_normal(shape).round(2).tolist()}"
+
+    rows = [
+        "x = _Arg() T=float32 index=0",
+        "y = _Arg() T=float32 index=1",
+        "axis = Const() value=3",
+        "spots = Const() value=[1,2]",
+        "all = Const() value=[0]",
+        "turned = Const() value=[True,False,False,False]",
+        *(f"f = {weights(3, 3, 8, 8)}", f"g = {weights(3, 3, 8, 1)}", f"k = {weights(8)}"),
+        f"h = {weights(1, 1, 16, 8)}",
+    ]
+    names = ["x"]
+    for number in range(int(rng.integers(4, 16))):
+        # Mostly what came last, so that networks are deep.
+        a, b = (names[-min(int(rng.geometric(0.6)), len(names))] for _ in range(2))
+        names.append(f"n{number}")
+        rows.append(ROWS[rng.integers(len(ROWS))].format(n=names[-1], a=a, b=b))
+    for index, name in enumerate({names[-1], names[len(names) // 2]}):
+        rows.append(f"r{index} = Mean({name}, spots)\no{index} = _Retval(r{index}) index={index}")
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_networks(seed: int) -> None:
+    """Whatever is cut, and however many images there are, each bit is as it was."""
+    text, row = random_network(seed), images(1)[:, :1, :1]
+    region = split(text, images(16), row)
+    for batch in (1, 5, 13, 16):
+        args = images(batch), row
+        same(region, args, plain(text, *args))
+    each = images(7), images(7)
+    same(region, each, plain(text, *each))
+
+
+def test_many_random_networks_are_cut() -> None:
+    """Or else the test above would tell nothing."""
+    regions = [split(random_network(seed), images(16), images(1)[:, :1, :1]) for seed in range(40)]
+    assert sum(len(inside(region)) > 1 for region in regions) > 25
+
+
 def test_an_error_has_its_node() -> None:
     """It is told as without parts."""
     text = f"""{X}
