@@ -131,6 +131,24 @@ def test_one_hot_of_many_indices(kind: Any, least: int) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize("depth", [1, 21, 255, 256, 257])
+@pytest.mark.parametrize("off", [0.0, -2.0])
+def test_one_hot_of_long_arrays(depth: int, off: float) -> None:
+    """Narrow rows are picked in pieces, the last of which is short; wide ones all at once."""
+    indices = np.random.default_rng(5).integers(-2, depth + 2, (3, 500_000 // depth + 1))
+    result = run_op("OneHot", indices, np.int32(depth), np.float32(5), np.float32(off))
+    expected = np.where(indices[..., None] == np.arange(depth), 5, off).astype(np.float32)
+    np.testing.assert_array_equal(result, expected, strict=True)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_one_hot_of_small_indices(kind: Any) -> None:
+    """A depth may be beyond the type of indices, some of which are below 0."""
+    indices = np.arange(-5, 600).astype(kind)
+    result = run_op("OneHot", indices, np.int32(300), np.uint8(1), np.uint8(0))
+    np.testing.assert_array_equal(result, (indices[:, None] == np.arange(300)).astype(np.uint8))
+
+
 @pytest.mark.parametrize(("axis", "turned"), [(0, (2, 0, 1)), (1, (0, 2, 1)), (-1, (0, 1, 2))])
 def test_one_hot_puts_the_dimension_where_it_is_wanted(axis: int, turned: Any) -> None:
     """The axis is the new dimension's place in the result."""

@@ -19,6 +19,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import remembering
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, OBJECTS, PLAIN, QUANTIZED
+from penstock.kernels.parallel.intra_op import parallel_for
 from penstock.kernels.values.arrays import (
     SMALL,
     check_new,
@@ -29,6 +30,10 @@ from penstock.kernels.values.arrays import (
     zeros,
 )
 
+#: Bytes of rows from which on most of memory is that of no index, and comes as zeros; and elements
+#: of narrower ones that are copied from a table at a time.
+_WIDE_ROW: Final = 1_024
+_PIECE: Final = 1 << 17
 _INT4: Final = frozenset(map(dtypes.as_dtype, ("int4", "uint4")))
 
 
@@ -162,12 +167,38 @@ def make_one_hot(attrs: Attrs) -> Kernel:
         if indices.size * count * dtype.itemsize <= SMALL and not dtype.hasobject:
             shaped: Any = np.where(indices[..., None] == _numbers(count), on_value, off_value)
         else:
-            # Itself, and no view of it, which might have to be copied when it is fetched.
-            shaped = full((*indices.shape, count), off_value, dtype)
-            shaped.reshape(-1)[_places_of(indices.reshape(-1), count)] = on_value
+            shaped = _marked(indices, count, on_value, off_value, dtype)
         return shaped if axis in {-1, rank} else np.moveaxis(shaped, -1, axis)
 
     return one_hot
+
+
+def _marked(
+    indices: Array, count: int, on_value: Value, off_value: Value, dtype: np.dtype[Any]
+) -> Array:
+    """A row for each index: itself, and no view, which might have to be copied when fetched."""
+    shape = (*indices.shape, count)
+    if dtype.hasobject or not 0 < count * dtype.itemsize < _WIDE_ROW:
+        shaped = full(shape, off_value, dtype)
+        shaped.reshape(-1)[_places_of(indices.reshape(-1), count)] = on_value
+        return shaped
+    check_new(shape, dtype)
+    shaped = np.empty(shape, dtype)
+    rows, indices = shaped.reshape(-1, count), indices.reshape(-1)
+    # The row of each index that there is, and of all others.
+    known = np.full((count + 1, count), off_value, dtype)
+    np.fill_diagonal(known, on_value)
+    at_once = max(_PIECE // count, 1)
+
+    def pick(number: int) -> None:
+        piece = slice(number * at_once, (number + 1) * at_once)
+        some = indices[piece]
+        if some.min() < 0 or some.max() >= count:
+            some = np.where((some >= 0) & (some < count), some, np.intp(count))
+        known.take(some, 0, rows[piece], "clip")
+
+    parallel_for(-(-len(rows) // at_once), pick)
+    return shaped
 
 
 def _places_of(indices: Array, count: int) -> Array:
