@@ -203,6 +203,47 @@ def task_collectives(server: Server) -> TaskCollectives:
     return server._exchanges
 
 
+@pytest.mark.parametrize("turns", range(5))
+def test_a_member_that_comes_while_others_are_told_does_not_wait(turns: int) -> None:
+    """The two before it do not fit, and have not heard of that yet, or only just."""
+    with serving(new_cluster(worker=3)) as [server, *_]:
+        service = ExchangeService(server.task, task_collectives(server))
+        request = request_class("EnterCollective")
+        requests = [
+            request(
+                group_key=1, group_size=3, instance_key=1, dtype=1, kind=0, shape=[4 + task],
+                device=f"/job:worker/replica:0/task:{task}/device:CPU:0",
+            )
+            for task in range(3)
+        ]  # fmt: skip
+
+        async def play() -> list[Any]:
+            first, second = (
+                asyncio.ensure_future(service.enter_collective(r)) for r in requests[:2]
+            )
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            third = asyncio.ensure_future(service.enter_collective(requests[2]))
+            members = asyncio.gather(first, second, third, return_exceptions=True)
+            told = await asyncio.wait_for(members, 10)
+            # All have been told, so the next exchange is one of all three.
+            alike = [request(**fields_of(requests[0]), device=r.device) for r in requests]
+            again = asyncio.gather(*(service.enter_collective(r) for r in alike))
+            return [*told, *await asyncio.wait_for(again, 10)]
+
+        *told, first, second, third = asyncio.run(play())
+        assert all(isinstance(error, ps.errors.OpError) for error in told), told
+        assert [first.rank, second.rank, third.rank] == [0, 1, 2]
+
+
+def fields_of(request: Any) -> dict[str, Any]:
+    """All that a request of a member says, but for who it is."""
+    return {
+        name: getattr(request, name)
+        for name in ("group_key", "group_size", "instance_key", "dtype", "kind", "shape")
+    }
+
+
 def outcome(server: Server, task: int, **attrs: Any) -> Any:
     """A member's sum, or its error."""
     graph = ps.Graph()

@@ -284,18 +284,20 @@ class ExchangeService:
             else:
                 arrival.set_result(place)
 
-        wait = Wait(lambda *found: loop.call_soon_threadsafe(settle, *found), _member(request))
+        def come(error: OpError | None, place: Place | None) -> None:
+            # At once: who comes before this one's answer is on its way is told the same.
+            if error is not None:
+                self._note_told(request)
+            loop.call_soon_threadsafe(settle, error, place)
+
+        wait = Wait(come, _member(request))
         groups.enter(wait, cancellation)
         try:
             place = await arrival
         except asyncio.CancelledError:
             # The member is gone, or waits no longer: the others would wait in vain.
             cancellation.start_cancel()
-            self._note_told(request)
-            self._give_up(wait, epoch)
-            raise
-        except OpError:
-            self._note_told(request)
+            self._give_up(request, wait.outcome[1], epoch)
             raise
         return response_class("EnterCollective")(
             device=place.devices,
@@ -306,10 +308,10 @@ class ExchangeService:
             step_id=_number(epoch, place.name),
         )
 
-    def _give_up(self, wait: Wait, epoch: str) -> None:
+    def _give_up(self, request: Any, place: Place | None, epoch: str) -> None:
         """A member has gone; if all had come already, the others are in the exchange by now."""
-        place = wait.outcome[1] if wait.is_settled else None
         if place is not None:
+            self._note_told(request)
             self._exchanges.give_up(replace(place, step_id=_number(epoch, place.name)))
 
     def _check(self, request: Any) -> None:
