@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock import errors
 from penstock.core.limits import Limits
 from penstock.kernels.api.context import Interrupt
 from penstock.kernels.c.library import library
 from penstock.kernels.parallel.batches import Argument, Batches
 from penstock.runtime import KernelBinder
-from penstock.runtime.compiler import compile_regions
+from penstock.runtime.compiler import code_buffer, compile_regions
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.generate import generate
 from penstock.runtime.compiler.in_batches import in_batches
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
+from penstock.runtime.references import read
 from support.compiled import Bare, text_of
 from support.sketch import CPU, sketch
 
@@ -351,6 +354,36 @@ def test_many_random_networks_are_cut() -> None:
     """Or else the test above would tell nothing."""
     regions = [split(random_network(seed), images(16), images(1)[:, :1, :1]) for seed in range(40)]
     assert sum(len(inside(region)) > 1 for region in regions) > 25
+
+
+def test_a_variable_is_read_once_in_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another step may write it meanwhile: all images are multiplied by the same numbers."""
+    reads: list[str] = []
+
+    def noted(reference: Any, source: str) -> Any:
+        reads.append(source)
+        return read(reference, source)
+
+    monkeypatch.setitem(code_buffer._OBJECTS, "read", noted)  # type: ignore[index]
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [None, 8, 8, 8], name="x")
+        filters = ps.ops.variable_v2(shape=[1, 1, 8, 8], dtype="float32", name="v")
+        init = ps.ops.assign(filters, images(1)[:, :1])
+        pool = {"ksize": [1, 2, 2, 1], "strides": [1, 1, 1, 1], "padding": "SAME"}
+        a = ps.ops.max_pool(ps.ops.max_pool(x, **pool), **pool)
+        b = ps.ops.conv2_d(a, filters, strides=[1] * 4, padding="SAME")
+        y = ps.ops.max_pool(ps.ops.max_pool(ps.ops.max_pool(b, **pool), **pool), **pool)
+    limits = dataclasses.replace(LIMITS, slow_step=0.0, region_products=1 << 60)
+    feeds, found, counts = {x: images(16)}, [], []
+    with ps.Session(graph, config=ps.Config(limits=limits)) as session:
+        session.run(init)
+        for _ in range(8):
+            reads.clear()
+            found.append(session.run(y, feeds))
+            counts.append(len(reads))
+    assert max(counts) == 1, counts
+    assert all(np.array_equal(each, found[0]) for each in found)
 
 
 def test_an_error_has_its_node() -> None:

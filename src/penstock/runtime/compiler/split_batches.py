@@ -174,6 +174,8 @@ def _may_be_cut(call: KernelCall) -> bool:
         and call.node.op.name not in _PRODUCTS
         and call.outputs[0] is not None
         and not any(call.outputs[1:])
+        # A variable is read once in a step: for all entries what it was then.
+        and all(isinstance(operand, Var) for operand in call.inputs)
     )
 
 
