@@ -188,7 +188,7 @@ def _marked(
     # The row of each index that there is, and of all others.
     known = np.full((count + 1, count), off_value, dtype)
     np.fill_diagonal(known, on_value)
-    at_once = max(_PIECE // count, 1)
+    at_once = _PIECE // count
 
     def pick(number: int) -> None:
         piece = slice(number * at_once, (number + 1) * at_once)

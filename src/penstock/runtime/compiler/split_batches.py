@@ -248,19 +248,20 @@ def _group_of(program: Program, members: _Members, shapes: _Shapes, most: int) -
     return _made_of(members, wanted, shapes, max(most // (largest // shapes.batch), 1))
 
 
-def _wanted_of(members: _Members, program: Program) -> list[Var]:
-    """What others read of members."""
+def _wanted_of(members: _Members, program: Program) -> dict[Var, None]:
+    """What others read of members, in the order in which it is made."""
     inside = set(members.statements)
     others = [s for s in program.body.statements if s not in inside]
     read = {variable_of(operand) for s in others for operand in operands_of(s)}
     read.update(program.results, program.body.conditions)
-    return [var for s in members.statements for var in targets_of(s) if var in read]
+    made = (var for s in members.statements for var in targets_of(s))
+    return dict.fromkeys(var for var in made if var in read)
 
 
 def _hands_on_most(members: _Members, wanted: Collection[Var], shapes: _Shapes) -> bool:
     """Whether most of what members make is there for the whole batch all the same."""
     sizes = {s: shapes.made_by(s) for s in members.statements}
-    handed_on = [sizes[s] for s in sizes if not set(wanted).isdisjoint(targets_of(s))]
+    handed_on = [size for s, size in sizes.items() if any(var in wanted for var in targets_of(s))]
     return 2 * sum(handed_on) > sum(sizes.values())
 
 
@@ -280,7 +281,7 @@ def _between(statements: Sequence[Statement], large: Collection[Statement]) -> l
     return between
 
 
-def _made_of(members: _Members, wanted: Sequence[Var], shapes: _Shapes, at_once: int) -> BatchGroup:
+def _made_of(members: _Members, wanted: Iterable[Var], shapes: _Shapes, at_once: int) -> BatchGroup:
     """Members as one statement."""
     inputs = [var for var in members.reads if not isinstance(var, Constant)]
     arguments = [_argument(shapes.of.get(var), members.reads[var]) for var in inputs]
@@ -315,18 +316,21 @@ def _waits(members: _Members) -> Iterable[Statement]:
 def _put_in_place(body: Body, group: BatchGroup) -> None:
     """Put a group where its last statement was, and have others wait for it."""
     inside = set(group.statements)
-    before, after = list[Statement](), list[Statement]()
-    depends = set[Statement]()
+    ordered, later, is_placed = list[Statement](), dict[Statement, None](), False
     for statement in body.statements:
         if statement in inside:
             if statement is group.statements[-1]:
-                before, after = [*before, group, *after], []
+                ordered += [group, *later]
+                later, is_placed = {}, True
             continue
-        if not inside.isdisjoint(statement.waits) or not depends.isdisjoint(statement.waits):
-            depends.add(statement)
+        needs_it = not (
+            inside.isdisjoint(statement.waits) and later.keys().isdisjoint(statement.waits)
+        )
         statement.waits = tuple(
             dict.fromkeys(group if wait in inside else wait for wait in statement.waits)
         )
-        is_late = statement in depends and group not in before
-        (after if is_late else before).append(statement)
-    body.statements[:] = [*before, *after]
+        if needs_it and not is_placed:
+            later[statement] = None
+        else:
+            ordered.append(statement)
+    body.statements[:] = ordered
