@@ -10,7 +10,7 @@ import pytest
 from penstock.core import dtypes
 from penstock.errors import OutOfRangeError
 from penstock.kernels.image import resize_ops
-from support.ops import run_op
+from support.ops import both, run_op
 
 RNG = np.random.default_rng(4)
 LINE = np.float32([0, 10, 20, 40]).reshape(1, 1, 4, 1)
@@ -74,6 +74,21 @@ def test_bilinear_is_linear_interpolation(
     np.testing.assert_allclose(result, expected, atol=1e-5)
     many = run_op("ResizeBilinear", np.tile(images, (500, 1, 1, 1)), np.int32(after), **attrs)
     np.testing.assert_allclose(many, np.tile(result, (500, 1, 1, 1)))
+
+
+@pytest.mark.parametrize("attrs", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
+@pytest.mark.parametrize("shape", [(2, 37, 41, 3), (1, 19, 5, 1), (2, 8, 9, 16), (1, 1, 1, 3)])
+@pytest.mark.parametrize("after", [(14, 9), (60, 70), (37, 20), (1, 1)])
+def test_bytes_are_blended_like_the_same_numbers(
+    attrs: dict[str, bool], shape: tuple[int, ...], after: tuple[int, int]
+) -> None:
+    """Images as they come out of files are not converted first, but might as well be."""
+    images = RNG.integers(0, 256, shape, np.uint8)
+    of_floats = both("ResizeBilinear", images.astype(np.float32), np.int32(after), **attrs)
+    turned = np.ascontiguousarray(images.swapaxes(1, 2)).swapaxes(1, 2)
+    for given in (images, turned):
+        of_bytes = both("ResizeBilinear", given, np.int32(after), **attrs)
+        np.testing.assert_array_equal(of_bytes, of_floats)
 
 
 @pytest.mark.parametrize("before", [(5, 7), (10, 7), (15, 28), (1, 1), (20, 35)])

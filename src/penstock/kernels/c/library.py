@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 21
+_LAYOUT: Final = 22
 _LIBRARY: Final = os.path.join(os.path.dirname(__file__), "kernels.clib")
 #: The library, once it was asked for.  Only grows; each access is one operation of the list.
 _loaded: Final[list[Any]] = []
@@ -125,7 +125,7 @@ class Resizing(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("images", "out", "spare")),
         *((name, Blend) for name in ("by_row", "by_column")),
         *((name, ctypes.c_int64) for name in ("batch", "image_rows", "image_columns", "depth")),
-        *((name, ctypes.c_int64) for name in ("rows", "columns", "band")),
+        *((name, ctypes.c_int64) for name in ("rows", "columns", "band", "is_of_bytes")),
     )
 
 

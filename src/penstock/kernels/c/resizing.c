@@ -42,10 +42,19 @@ static void lengthen(const Resizing *r, const float *row, float *to) {
     blend(to, row + by->first[place] * r->depth, row + by->second[place] * r->depth, by->parts[place], r->depth);
 }
 
+/* The same for a row of bytes, which are all finite: between two equal ones there is nothing else. */
+static void lengthen_bytes(const Resizing *r, const uint8_t *row, float *to) {
+  const Blend *by = &r->by_column;
+  for (int64_t place = 0; place < r->columns; place++, to += r->depth) {
+    const uint8_t *a = row + by->first[place] * r->depth, *b = row + by->second[place] * r->depth;
+    for (int64_t i = 0; i < r->depth; i++) to[i] = between_of(a[i], b[i], by->parts[place]);
+  }
+}
+
 static void resize_band(const void *work, int64_t number) {
   const Resizing *r = work;
   const int64_t length = r->columns * r->depth, bands = (r->rows + r->band - 1) / r->band;
-  const float *image = r->images + number / bands * r->image_rows * r->image_columns * r->depth;
+  const int64_t image_row = number / bands * r->image_rows, numbers_in_row = r->image_columns * r->depth;
   float *long_rows[2] = {r->spare + 2 * number * length, r->spare + (2 * number + 1) * length};
   int64_t have[2] = {-1, -1};
   int64_t row = number % bands * r->band, end = least(row + r->band, r->rows);
@@ -58,7 +67,11 @@ static void resize_band(const void *work, int64_t number) {
     for (int i = 0; i < 2; i++) {
       const int place = i ? second : first;
       if (have[place] == wanted[i]) continue;
-      lengthen(r, image + wanted[i] * r->image_columns * r->depth, long_rows[place]);
+      const int64_t from = (image_row + wanted[i]) * numbers_in_row;
+      if (r->is_of_bytes)
+        lengthen_bytes(r, (const uint8_t *)r->images + from, long_rows[place]);
+      else
+        lengthen(r, (const float *)r->images + from, long_rows[place]);
       have[place] = wanted[i];
     }
     blend(to, long_rows[first], long_rows[second], r->by_row.parts[row], length);

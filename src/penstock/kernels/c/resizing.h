@@ -13,7 +13,8 @@ typedef struct {
 } Blend;
 
 typedef struct {
-  const float *images;
+  /* Of floats, or of bytes. */
+  const void *images;
   float *out;
   /* Two rows of the result for each band. */
   float *spare;
@@ -21,6 +22,8 @@ typedef struct {
   int64_t batch, image_rows, image_columns, depth, rows, columns;
   /* Rows of the result that are computed together. */
   int64_t band;
+  /* Whether images are of bytes. */
+  int64_t is_of_bytes;
 } Resizing;
 
 typedef void (*Resize)(const Resizing *resizing, int helpers);

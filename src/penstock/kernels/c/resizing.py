@@ -1,6 +1,6 @@
 """Images of another size, blended along rows and along columns, by the library in C.
 
-In:   images of float32, [batch, rows, columns, depth]; how rows and columns are blended.
+In:   images of float32 or uint8, [batch, rows, columns, depth]; how rows and columns are blended.
 Out:  images of float32; None where there is no library, or nothing to compute.
 Not:  does not know where places take from.
 """
@@ -19,6 +19,7 @@ from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 from penstock.kernels.values.arrays import check_new
 
+_BYTE: Final = np.dtype(np.uint8)
 #: With fewer numbers no other thread is asked to help; a band has as many, and some rows.
 _SHARED: Final = 1 << 15
 _BAND: Final = 1 << 13
@@ -56,7 +57,7 @@ def line_in_c(sources: Array, parts: Array, before: int) -> Line:
 def resized(images: Array, by_row: Line, by_column: Line) -> Array | None:
     """Images with as many rows and columns as there are places; None if that is for others."""
     with_c = library()
-    if with_c is None or images.dtype is not FLOAT:
+    if with_c is None or images.dtype not in (FLOAT, _BYTE):
         return None
     batch, image_rows, image_columns, depth = images.shape
     rows, columns = len(by_row.first), len(by_column.first)
@@ -71,7 +72,7 @@ def resized(images: Array, by_row: Line, by_column: Line) -> Array | None:
         images=address(images), out=address(result), spare=address(spare),
         by_row=by_row.in_c(), by_column=by_column.in_c(),
         batch=batch, image_rows=image_rows, image_columns=image_columns, depth=depth,
-        rows=rows, columns=columns, band=band,
+        rows=rows, columns=columns, band=band, is_of_bytes=images.dtype == _BYTE,
     )  # fmt: skip
     with_c.resize(resizing, contention.helpers(HELPERS) if result.size >= _SHARED else 0)
     return result

@@ -22,8 +22,8 @@ def line_by(method: Method, before: int, after: int) -> Line:
 
 
 def resized_in_c(images: Array, by_row: Line, by_column: Line) -> Array | None:
-    """Blended from two rows and columns; of other types, only what is seen is converted."""
-    if images.dtype != np.float32:
+    """Blended from two rows and columns; of most types, only rows that are seen are converted."""
+    if images.dtype not in (np.float32, np.uint8):
         seen, by_row = by_row.of_seen()
         images = (images if len(seen) == images.shape[1] else images[:, seen]).astype(np.float32)
     return resized(images, by_row, by_column)
