@@ -2,12 +2,14 @@
 
     python -m benchmarks.compare --tensorflow PYTHON --penstock PYTHON [--jit] [NAME ...]
                                  [--onnxruntime PYTHON] [--openvino PYTHON] [--images N]
-                                 [--json OUT]
+                                 [--limit SECONDS] [--json OUT]
 
 Each graph gets a fresh process of each engine, and the two are timed alternately, so that a
 machine that slows down slows both.  A ratio is TensorFlow's number divided by Penstock's:
 above 1, Penstock is better.  A case counts only if the results agree.  Peers are further columns:
-milliseconds of a step, and how many times as long as Penstock's that is.
+milliseconds of a step, and how many times as long as Penstock's that is.  An engine that takes
+longer than the limit to load a graph, or for a round of its steps, says so in its row: there are
+graphs that a peer never gets done with.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from benchmarks.cases import Case, all_cases
 from benchmarks.measure import Measurement, measure, verdict
 from benchmarks.more_images import with_images
 
+#: Seconds of a load, or of a round of steps.
+LIMIT: Final = 60.0
 #: What else runs graphs, by engine: who wants it names a Python that has it.
 PEERS: Final = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
@@ -114,6 +118,9 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT, help="seconds of a load, or of a round of steps"
+    )
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     args = parser.parse_args()
     own = "penstock-jit" if args.jit else "penstock"
@@ -124,7 +131,7 @@ def main() -> None:
     report: dict[str, Any] = {}
     print(head(peers), flush=True)
     for case in _cases(args.names, args.images):
-        found = measure(case, pythons, args.rounds, args.seconds)
+        found = measure(case, pythons, args.rounds, args.seconds, limit=args.limit)
         found["penstock"] = found.pop(own)
         theirs, ours = found["tensorflow"], found["penstock"]
         wrong = verdict(case, [theirs, ours])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from penstock.dataclass import dataclass
+from penstock.dataclass import dataclass, replace
 
 OPTIONS = [
     {"frozen": frozen, "eq": eq, "repr": shown, "slots": slots}
@@ -146,6 +146,22 @@ class _Kept:
     """One that can be found by its name."""
 
     value: int
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_replace_is_that_of_the_library(options: dict[str, bool]) -> None:
+    """What is not named stays as it is, whatever it is good for; the old object does, too."""
+    for declared, changes in ((_point, {"y": [2], "note": "a"}), (_single, {"value": None})):
+        kind = declared(dataclass, **options)
+        one = kind(1, [], "note", 7) if declared is _point else kind((3, 4))
+        before = dataclasses.asdict(one)
+        made, expected = replace(one, **changes), dataclasses.replace(one, **changes)
+        assert type(made) is kind
+        assert dataclasses.asdict(made) == dataclasses.asdict(expected)
+        assert dataclasses.asdict(one) == before
+        with pytest.raises(TypeError, match="other"):
+            replace(one, other=1)
+    assert type(replace(_empty(dataclass)())).__name__ == "Empty"
 
 
 def test_they_are_copied_and_pickled() -> None:

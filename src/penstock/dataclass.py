@@ -13,12 +13,14 @@ own object is faster, too.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-_Values: TypeAlias = Callable[[Any], object]
+_One = TypeVar("_One")
+_Values: TypeAlias = Callable[[Any], tuple[Any, ...]]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass  # noqa: PLC0414  (one of ours)
@@ -34,7 +36,7 @@ else:
             fields = dataclasses.fields(made)
             methods: dict[str, object] = {}
             if eq:
-                values = _values_of([field.name for field in fields if field.compare])
+                values = values_of([field.name for field in fields if field.compare])
                 methods["__eq__"] = _equality(values)
                 # As for every class that says what is equal: what may change has no hash.
                 methods["__hash__"] = _hash(values) if frozen else None
@@ -49,7 +51,28 @@ else:
         return make
 
 
-def _values_of(names: Sequence[str]) -> _Values:
+def replace(one: _One, **changes: Any) -> _One:
+    """The same but for some fields, in a third of the time of the standard library's ``replace``.
+
+    Args:
+        one: of a dataclass whose fields are all arguments of its constructor.
+        changes: the other values, by the names of their fields.
+
+    """
+    kind: type[Any] = type(one)
+    # mypy takes the hash of a class for that of its objects.
+    names, values = _fields_of(kind)  # type: ignore[arg-type]
+    made: _One = kind(**{**dict(zip(names, values(one), strict=True)), **changes})
+    return made
+
+
+@functools.cache
+def _fields_of(kind: type[Any]) -> tuple[tuple[str, ...], _Values]:
+    names = tuple(field.name for field in dataclasses.fields(kind))
+    return names, values_of(names)
+
+
+def values_of(names: Sequence[str]) -> _Values:
     """A function that gives an object's values, as a tuple."""
     if not names:
         return lambda _: ()

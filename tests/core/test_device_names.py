@@ -174,13 +174,13 @@ def test_narrowing_takes_the_other_first(one: DeviceName, other: DeviceName) -> 
 
 def test_spellings() -> None:
     """A device is found by its full, its old and its local names."""
-    assert FULL.spellings() == [
+    assert list(FULL.spellings()) == [
         "/job:worker/replica:1/task:2/device:GPU:3",
         "/job:worker/replica:1/task:2/gpu:3",
         "/device:GPU:3",
         "GPU:3",
     ]
-    assert DeviceName("a", 0, 0, "XPU", 1).spellings() == [
+    assert list(DeviceName("a", 0, 0, "XPU", 1).spellings()) == [
         "/job:a/replica:0/task:0/device:XPU:1",
         "/device:XPU:1",
         "XPU:1",

@@ -161,12 +161,13 @@ class DeviceName:
             _first(other.id, self.id),
         )
 
-    def spellings(self) -> list[str]:
+    @functools.lru_cache(maxsize=4096)  # noqa: B019  (names are few, and small)
+    def spellings(self) -> tuple[str, ...]:
         """All names by which this device may be looked up, the full one first."""
         full = [str(self)]
         if self.type is not None and self.type in _OLD_TYPES.values():
             full.append(f"{self.process}/{self.type.lower()}:{self.id}")
-        return [*full, f"/device:{self.type}:{self.id}", f"{self.type}:{self.id}"]
+        return (*full, f"/device:{self.type}:{self.id}", f"{self.type}:{self.id}")
 
 
 #: The name that says nothing.

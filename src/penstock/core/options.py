@@ -14,11 +14,13 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
+from itertools import compress, count
 from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from penstock.dataclass import values_of
 from penstock.errors import InvalidArgumentError
 
 _Check: TypeAlias = Callable[[Any], bool]
@@ -31,8 +33,15 @@ class _Declared(NamedTuple):
     fits: _Check
     kind: Any
     minimum: float | None
-    #: Needs no check; MISSING if each object gets one of its own.
-    default: Any
+
+
+class _Known(NamedTuple):
+    """The fields of a class."""
+
+    fields: tuple[_Declared, ...]
+    #: Need no check; MISSING for a field of which each object gets a value of its own.
+    defaults: tuple[Any, ...]
+    values_of: Callable[[Any], tuple[Any, ...]]
 
 
 #: What values of a type are called, one and several.
@@ -44,7 +53,7 @@ _WORDS: Final[Mapping[Any, tuple[str, str]]] = {
     NoneType: ("None", "None"),
 }
 #: The fields of every class that was met.  Only grows; lost updates do no harm.
-_known: Final[dict[type[Any], tuple[_Declared, ...]]] = {}
+_known: Final[dict[type[Any], _Known]] = {}
 
 
 class Options:
@@ -59,10 +68,13 @@ class Options:
             InvalidArgumentError: a field holds something else, or too small a number.
 
         """
-        for declared in _known.get(type(self)) or _learn(type(self)):
-            value = getattr(self, declared.name)
-            if value is not declared.default and not declared.fits(value):
-                raise _wrong(type(self), declared, value)
+        known = _known.get(type(self)) or _learn(type(self))
+        values = known.values_of(self)
+        # Most fields have their defaults, and loading a small graph is no more work than this.
+        for place in compress(count(), map(operator.is_not, values, known.defaults)):
+            declared = known.fields[place]
+            if not declared.fits(values[place]):
+                raise _wrong(type(self), declared, values[place])
 
     def __repr__(self) -> str:
         """The fields that differ from their defaults."""
@@ -84,16 +96,18 @@ def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _learn(cls: type[Any]) -> tuple[_Declared, ...]:
+def _learn(cls: type[Any]) -> _Known:
     hints = get_type_hints(cls)
     declared = []
     for field in fields(cls):
         kind, minimum = hints[field.name], field.metadata.get("minimum")
-        declared.append(
-            _Declared(field.name, _check_of(kind, minimum), kind, minimum, field.default)
-        )
-    _known[cls] = tuple(declared)
-    return _known[cls]
+        declared.append(_Declared(field.name, _check_of(kind, minimum), kind, minimum))
+    known = _known[cls] = _Known(
+        tuple(declared),
+        tuple(field.default for field in fields(cls)),
+        values_of([field.name for field in declared]),
+    )
+    return known
 
 
 def _wrong(cls: type[Any], declared: _Declared, value: object) -> InvalidArgumentError:

@@ -20,6 +20,8 @@ from penstock.errors import InvalidArgumentError
 _NEXT_ITERATION: Final = ("NextIteration", "RefNextIteration")
 #: Ops whose inputs may come from later nodes.
 MERGE: Final = ("Merge", "RefMerge")
+#: So few nodes hardly have the same attributes.
+_FEW: Final = 16
 #: Attributes that are longer than this, in bytes, are not compared with those of others.
 _MAX_ENCODED: Final = 512
 
@@ -70,10 +72,14 @@ class Definition:
         self.inputs.append(_parse_inputs(name, texts))
 
     def encoded_attrs(self, index: int) -> bytes:
-        """The encoding of a def without most of what comes before its attributes; b"" if long.
+        """The encoding of a def without most of what comes before its attributes.
 
         Each field before them takes two bytes and its text, or some more, which then remain.
+        It is b"" where a look for others that are alike is not worth it: if it is long, or there
+        are few others.
         """
+        if len(self.names) <= _FEW:
+            return b""
         proto = self.protos[index]
         if self.ops[index] == "Const" and not _is_scalar(proto):
             return b""  # It may be long, and is hardly ever equal to another.

@@ -59,12 +59,12 @@ class Passes:
     @property
     def opens_calls(self) -> bool:
         """Whether functions are put where they are called, though no node asks for it."""
-        return any(GraphProperty.LOWERED in one.provides for one in self.chosen)
+        return _open_calls(self.chosen)
 
     @property
     def skip_unread(self) -> bool:
         """Whether what nobody reads is not computed."""
-        return "skip_unread" in self.names
+        return _skip_unread(self.chosen)
 
     @property
     def change_nothing(self) -> bool:
@@ -72,7 +72,18 @@ class Passes:
         return not any(one.is_optional for one in self.chosen)
 
 
-@functools.lru_cache(maxsize=64)  # nearly every session has the same
+# Nearly every session has the same passes, of which each request asks the same.
+@functools.lru_cache(maxsize=64)
+def _open_calls(chosen: tuple[GraphPass, ...]) -> bool:
+    return any(GraphProperty.LOWERED in one.provides for one in chosen)
+
+
+@functools.lru_cache(maxsize=64)
+def _skip_unread(chosen: tuple[GraphPass, ...]) -> bool:
+    return any(one.name == "skip_unread" for one in chosen)
+
+
+@functools.lru_cache(maxsize=64)
 def _of_phase(among: tuple[GraphPass, ...], phase: Phase) -> tuple[GraphPass, ...]:
     return tuple(one for one in among if one.phase is phase)
 

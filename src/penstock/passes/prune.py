@@ -71,19 +71,28 @@ def prune(placed: Placed, request: Request, client: ClientDevice) -> Pruned:
         NotFoundError: a fed, fetched or target node is not there.
 
     """
-    wanted, _ = find_wanted(placed.graph, request)
-    feeds = [_behind_stand_in(placed, _find_fed(placed.graph, text)) for text in request.feeds]
-    fetches = [_find_fetched(placed.graph, text) for text in request.fetches]
-    needed = needed_nodes(wanted, set(feeds))
+    fed, fetches, targets = _find_ends(placed.graph, request)
+    feeds = [_behind_stand_in(placed, one) for one in fed] if placed.stand_ins else fed
+    needed = needed_nodes([*(node for node, _ in fetches), *targets], set(feeds))
     return _Pruner(placed, request, client, feeds, fetches).run(needed)
 
 
 def find_wanted(graph: Graph, request: Request) -> tuple[list[Node], set[tuple[Node, int]]]:
     """The nodes that a request names, and the endpoints that it feeds; checked."""
+    feeds, fetches, targets = _find_ends(graph, request)
+    return [node for node, _ in fetches] + targets, set(feeds)
+
+
+def _find_ends(
+    graph: Graph, request: Request
+) -> tuple[list[tuple[Node, int]], list[tuple[Node, int]], list[Node]]:
+    """What a request feeds and fetches, and its targets, in its order; checked."""
     check_request(request)
-    fed = {_find_fed(graph, text) for text in request.feeds}
-    fetched = [_find_fetched(graph, text)[0] for text in request.fetches]
-    return fetched + _find_targets(graph, request.targets), fed
+    return (
+        [_find_fed(graph, text) for text in request.feeds],
+        [_find_fetched(graph, text) for text in request.fetches],
+        _find_targets(graph, request.targets) if request.targets else [],
+    )
 
 
 def check_request(request: Request) -> None:

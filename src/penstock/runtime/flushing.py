@@ -35,6 +35,8 @@ _NODES: Final = 4096
 _FLOATING: Final = frozenset(
     kind for base in dtypes.ALL if base.is_floating for kind in (base, base.ref)
 )
+#: Nodes that have arrays, besides handles of variables.
+_LASTING: Final = frozenset({Role.CONSTANT, Role.VARIABLE})
 #: Tells of the values that are fed whether a step with them flushes.
 Flushes: TypeAlias = Callable[[Sequence[Value]], bool]
 
@@ -51,8 +53,10 @@ class Flushing:
         args: list[Node] = []
         for node in graph:
             role, op = node.role, node.op
-            computing += _computes(node)
-            longest = max(longest, _length(node))
+            if role is Role.OTHER:
+                computing += not _FLOATING.isdisjoint(node.output_types)
+            if role in _LASTING or op.name == "VarHandleOp":
+                longest = max(longest, _length(node))
             has_loop |= role is Role.NEXT_ITERATION
             # What is called is not looked into.
             has_call |= role is Role.CALL or op.is_function or op.takes_functions
@@ -96,18 +100,12 @@ def _ever(_feeds: Sequence[Value]) -> bool:
     return True
 
 
-def _computes(node: Node) -> bool:
-    """Whether a node may compute floating-point numbers."""
-    return node.role is Role.OTHER and not _FLOATING.isdisjoint(node.output_types)
-
-
 def _length(node: Node) -> int:
-    """The elements of a constant or a variable; 0 for everything else."""
+    """The elements of a constant or a variable."""
     if node.role is Role.CONSTANT:
         value = node.attrs.get("value")
         return math.prod(shape_of(value.value)) if isinstance(value, TensorAttr) else 0
-    if node.role is Role.VARIABLE or node.op.name == "VarHandleOp":
-        shape = node.attrs.get("shape")
-        if isinstance(shape, TensorShape) and shape.dims is not None:
-            return math.prod(max(size or 0, 0) for size in shape.dims)
+    shape = node.attrs.get("shape")
+    if isinstance(shape, TensorShape) and shape.dims is not None:
+        return math.prod(max(size or 0, 0) for size in shape.dims)
     return 0

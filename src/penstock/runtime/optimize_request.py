@@ -8,6 +8,7 @@ Not:  decides nothing about single nodes; that is ``passes/lower.py`` and ``pass
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -283,10 +284,13 @@ def _passes_for(config: Config) -> Passes:
 
 def kinds_of(config: Config, passes: Passes) -> Kinds:
     """Which nodes are lowered: what asks for it always, others where functions are optimised."""
-    kinds = Kinds.CALLS | Kinds.PURE_CHOICES if passes.opens_calls else Kinds(0)
-    if config.disable_functional_ops_lowering:
-        return kinds & Kinds.CALLS
-    return kinds | Kinds.CHOICES
+    return _kinds(passes.opens_calls, config.disable_functional_ops_lowering)
+
+
+@functools.cache
+def _kinds(opens_calls: bool, keeps_choices: bool) -> Kinds:  # noqa: FBT001  (as it is cached)
+    kinds = Kinds.CALLS | Kinds.PURE_CHOICES if opens_calls else Kinds(0)
+    return kinds & Kinds.CALLS if keeps_choices else kinds | Kinds.CHOICES
 
 
 def _complain(failure: Exception, config: Config) -> None:

@@ -11,13 +11,13 @@ by the loop that goes back.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Final
 
 import numpy as np
 
 from penstock.core.values import Value
+from penstock.dataclass import replace
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.list_rules import Elements, element_type, shape_of, with_element
 from penstock.kernels.native.parts import Known, Operand, UnsupportedError

@@ -11,14 +11,13 @@ Flows stand for the array as it is, so each must have one reader, or several tha
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
-from penstock.dataclass import dataclass
+from penstock.dataclass import dataclass, replace
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.parts import Known, Operand, UnsupportedError
 from penstock.kernels.native.rules import TYPES, Admits, Written, rule

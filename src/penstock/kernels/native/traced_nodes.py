@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,7 @@ from penstock.catalogue.registry import get_op
 from penstock.core.dtypes import DType
 from penstock.core.names import Endpoint, parse_endpoint
 from penstock.core.values import as_value
-from penstock.dataclass import dataclass
+from penstock.dataclass import dataclass, replace
 from penstock.defs import attrs as attr_codec
 from penstock.defs.schema import GraphDef
 from penstock.kernels.api.attrs import Attrs

@@ -8,11 +8,11 @@ Not:  finds no loops; ``passes.native`` does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
+from penstock.dataclass import replace
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.list_rules import Elements
 from penstock.kernels.native.loop_bounds import most_iterations
