@@ -140,6 +140,30 @@ def test_forks_while_threads_run_prepare_import_and_log(number: int) -> None:
     run(STRESS, "25" if number == 0 else "6")
 
 
+def test_a_fork_while_another_thread_asks_for_the_memory_that_is_left() -> None:
+    """A module that a thread is importing stays locked in a child, which would wait for ever."""
+    run("""
+        from penstock.core.memory import available_memory
+        at_it, go = threading.Event(), threading.Event()
+
+        class Slow:
+            def find_spec(self, name, *_):
+                if name == "resource":
+                    at_it.set()
+                    assert go.wait(30.0)
+
+        sys.meta_path.insert(0, Slow())
+        thread = threading.Thread(target=available_memory, daemon=True)
+        thread.start()
+        while thread.is_alive() and not at_it.wait(0.01):
+            pass
+        in_child(available_memory)
+        go.set()
+        thread.join(30.0)
+        assert not thread.is_alive()
+    """)
+
+
 def test_a_session_that_was_busy_refuses_at_once() -> None:
     """A step in another thread, alone or in the pool: every use of the session is refused."""
     run("""

@@ -17,7 +17,7 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 def _physical_memory() -> int:
@@ -28,7 +28,17 @@ def _physical_memory() -> int:
         return 2**63 - 1
 
 
+def _unix_module(name: str) -> Any:
+    """A module of Python that only Unix has; None elsewhere."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
 PHYSICAL_MEMORY: Final = _physical_memory()
+#: Imported at once: a child of a fork would wait for ever if another thread was importing it.
+_resource: Final = _unix_module("resource")
 
 #: Parameters of glibc's ``mallopt``, and their values in bytes: the largest that it takes, and
 #: what a step may well free at once; and how many heaps there are, of which threads have one each.
@@ -109,12 +119,10 @@ def _system() -> Iterator[int]:
 
 def _own_limit() -> Iterator[int]:
     """What RLIMIT_AS leaves."""
-    try:
-        resource = importlib.import_module("resource")  # Unix only
-    except ImportError:
+    if _resource is None:
         return
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY:
+    limit = _resource.getrlimit(_resource.RLIMIT_AS)[0]
+    if limit != _resource.RLIM_INFINITY:
         pages = text_of("/proc/self/statm").split()
         yield limit - (int(pages[0]) * os.sysconf("SC_PAGE_SIZE") if pages else 0)
 
