@@ -146,15 +146,16 @@ class CompiledStep:
 
     def _run(self, feeds: Sequence[Value], *, flush: bool = False) -> Sequence[Value | None]:
         region, state = self._region, self._state
+        run: Callable[..., Sequence[Value | None]] = region.run
         if state is None:
             try:
-                return region.run(self, *feeds)
-            except NoProgramError:  # whoever knows asks for more than the interrupt
-                region, state = region.without_programs(), self._new_state()
-                self._state = state
+                return run(self, *feeds)
+            except NoProgramError:  # whoever knows may ask for more than the interrupt
+                run = region.without_programs().run
+                self._state = state = self._new_state()
         state.flush = flush
         try:
-            return region.run(self._facts.params.context(state), *feeds)
+            return run(self._facts.params.context(state), *feeds)
         finally:
             state.close()
 

@@ -17,16 +17,18 @@ from penstock.config import Tier
 from penstock.core.collector import collector_paused
 from penstock.errors import InternalError
 from penstock.graph.graph import Graph, Node
+from penstock.graph.roles import Role
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.registry import Calling, Cost
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.native_first import native_first
 from penstock.runtime.compiler.profile import Profile
-from penstock.runtime.compiler.region import Region
+from penstock.runtime.compiler.region import Region, Without
 from penstock.runtime.compiler.trial import Trial, TrialCompiler
 from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.native import with_programs
+from penstock.runtime.node_by_node import NodeByNode
 from penstock.runtime.trials import Trials
 from penstock.runtime.tune import Better, Tuner, slow_step
 from penstock.state.checkpoints import heeding, holding
@@ -68,9 +70,9 @@ class PartitionRunner:
         #: and a tuner's.
         self._lock = Lock()
         self._executors: dict[Tier, Executor] = {}
-        #: All of it as one function without programs in C, if that was needed.  Set under the lock,
-        #: and once more when a profile says how it is better; read without, but to make it.
-        self._without: Region | None = None
+        #: All of it without programs in C, if that was needed.  Set under the lock, and once more
+        #: when a profile says how it is better; read without, but to make it.
+        self._without: Without | None = None
         #: The graph as it is compiled: with nodes for loops that are programs, if there are any.
         #: This and the next three are set by ``compile``, and None before.
         self._native: Graph | None = None
@@ -128,8 +130,8 @@ class PartitionRunner:
         if self._native is not None:
             made = self._compiler.compile(self._native)
             whole = made.whole if made is not None else None
-            # Text goes on where programs do not know, so there must be some for all of it.
-            if whole and whole.source.only_reads and self._compiler.is_function(self._graph):
+            # Where programs do not know, all is done anew.
+            if whole and whole.source.only_reads:
                 return Compiled(self._or_without(whole), self._native, {})
             self._native = None
         return self._compiler.compile(self._graph, profile)
@@ -138,19 +140,30 @@ class PartitionRunner:
         """A region which can do without programs if it has some."""
         return region if self._native is None else native_first(region, self._made_without)
 
-    def _made_without(self) -> Region:
-        """All as one function without programs; made when a program does not know."""
+    def _made_without(self) -> Without:
+        """All without programs; made when a program does not know."""
         with holding(self._lock, "a function, which another thread makes"):
             if self._without is None:
-                self._without = self._made_whole()
+                self._without = self._whole() or self._node_by_node()
             return self._without
 
-    def _made_whole(self) -> Region:
-        """All as one function, without programs and probes."""
+    def _whole(self) -> Region | None:
+        """All as one function, without programs and probes; None if it can be none."""
         made = self._compiler.compile(self._graph)
-        if made is None or made.whole is None:
+        return made.whole if made is not None else None
+
+    def _node_by_node(self) -> NodeByNode:
+        """All node by node: loops can be programs, and yet no text."""
+        results = {n.attrs["index"]: n.input_types[0] for n in self._graph if n.role is Role.RETVAL}
+        types = tuple(results[index] for index in sorted(results))
+        return NodeByNode(partial(self.executor, tier=Tier.DATAFLOW), types)
+
+    def _made_whole(self) -> Region:
+        """What ``_whole`` gives, of a graph that was a function before."""
+        whole = self._whole()
+        if whole is None:
             raise InternalError("A graph that was a function is none any more")
-        return made.whole
+        return whole
 
     def _new_tuner(self, whole: Region, profile: Profile | None) -> Tuner:
         limits = self.params.limits
@@ -207,14 +220,14 @@ class PartitionRunner:
 
     def _probing(self, profile: Profile) -> Region:
         region = self._compiler.probing(self._native or self._graph, profile)
-        if self._native is None or self._without is None:
+        if self._native is None or not isinstance(self._without, Region):
             return self._or_without(region)
         without = self._compiler.probing(self._graph, profile)
         return native_first(region, lambda: without)
 
     def _improve(self, profile: Profile) -> Better:
         if self._native is not None:
-            if self._without is not None:
+            if isinstance(self._without, Region):
                 self._improve_without(profile)
             alone = self._compiler.improve(self._native, profile, 1)
             if alone is None or alone.whole is None:

@@ -312,19 +312,92 @@ def test_what_goes_on_without_a_program_learns_from_times(monkeypatch: pytest.Mo
         assert improved == graphs
 
 
-def test_loops_stay_nodes_where_no_text_could_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a program does not know would be lost if a node is for the executor."""
+@pytest.fixture
+def wordless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No text can multiply matrices, as if that were an op that must wait."""
     can_compile = compile_regions.can_be_line
 
     def spoilt(node: Any, kernel: Any) -> bool:
         return node.op.name != "MatMul" and can_compile(node, kernel)
 
     monkeypatch.setattr(compile_regions, "can_be_line", spoilt)
+
+
+@pytest.mark.usefixtures("wordless")
+@pytest.mark.parametrize("slow_step", [0.0, 1.0])
+def test_an_executor_goes_on_where_there_is_no_text(slow_step: float) -> None:
+    """The small x has a program; the large one wants threads, in any order, tuned or not."""
+    xs = [np.ones((rows, 4), np.float32) for rows in (3, 100_000, 3, 100_000, 3)]
+    config = ps.Config(limits=ps.Limits(slow_step=slow_step))
+    with watched() as given, ps.Session(recurrence(), config=config) as session:
+        run = session.make_callable("y:0", ["x:0", "n:0"])
+        for x in xs * 2:
+            np.testing.assert_allclose(run(x, 2), recurred(2, x), rtol=1e-5)
+    assert len(given) == 6
+
+
+#: A loop in a function that stays one.
+WHOLE = """
+Whole(x: float32, n: int32, w: float32) -> (y: float32)
+zero = Const[value=0; dtype=int32]
+loop = While[T=int32|float32|int32|float32; cond=Goes; body=Step](zero:output, x, n, w)
+return y = loop:output:1
+"""
+
+
+@pytest.mark.usefixtures("wordless")
+def test_a_function_is_run_node_by_node_where_there_is_no_text() -> None:
+    """Its results are the call's, and errors name its nodes."""
+    less = "less = Less[T=int32](i, n)\nreturn go = less:z"
+    functions = FUNCTIONS.replace("TYPE", "bool").replace("TEST", less) + WHOLE
+    text = """
+        x = Placeholder[dtype=float32]
+        n = Placeholder[dtype=int32]
+        w = Placeholder[dtype=float32]
+        y = Whole(x, n, w)
+    """
+    proto = graph_def_with(text, functions)
+    for function in proto.library.function:
+        function.attr["_noinline"].b = True
     x = np.ones((100_000, 4), np.float32)
-    with watched() as given, ps.Session(recurrence()) as session:
-        y = session.run("y:0", {"x:0": x, "n:0": 2})
-    np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5)
+    with watched() as given, ps.Session(proto) as session:
+        y = session.run("y:0", {"x:0": x, "n:0": 2, "w:0": W})
+        np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5)
+        with pytest.raises(errors.InvalidArgumentError, match="Matrix size-incompatible") as caught:
+            session.run("y:0", {"x:0": x, "n:0": 2, "w:0": W[:3]})
+    assert "product" in str(caught.value)
     assert given == []
+
+
+@pytest.mark.usefixtures("wordless")
+def test_a_dead_result_is_dead_where_there_is_no_text() -> None:
+    """Whoever fetches it is told what the dataflow tier tells."""
+    graph = recurrence()
+    with graph.as_default():
+        n = graph.get_tensor_by_name("n:0")
+        ps.identity(ps.ops.switch(n, ps.constant(True))[0], name="dead")
+    feeds = {"x:0": np.ones((100_000, 4), np.float32), "n:0": 2}
+    told = []
+    for config in (ps.Config(), ps.Config(tier=ps.Tier.DATAFLOW)):
+        with (
+            ps.Session(graph, config=config) as session,
+            pytest.raises(errors.InvalidArgumentError) as caught,
+        ):
+            session.run(["y:0", "dead:0"], feeds)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+@pytest.mark.usefixtures("wordless")
+def test_what_is_run_node_by_node_can_be_ended() -> None:
+    """By a time that is up, as a text would be."""
+    x = np.ones((100_000, 4), np.float32)
+    with ps.Session(recurrence()) as session:
+        with pytest.raises(errors.DeadlineExceededError):
+            session.run("y:0", {"x:0": x, "n:0": 1 << 30}, ps.RunOptions(timeout_in_ms=300))
+        np.testing.assert_allclose(
+            session.run("y:0", {"x:0": x, "n:0": 2}), recurred(2, x), rtol=1e-5
+        )
 
 
 def test_threads_may_share_a_program() -> None:

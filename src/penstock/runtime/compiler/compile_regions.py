@@ -149,17 +149,6 @@ class Compiler:
 
         return leaving_what_must_be(levels, facts, compile_)
 
-    def is_function(self, graph: Graph) -> bool:
-        """Whether ``compile`` would make one function of it all; raises what that does."""
-        levels, facts = self._look_at(graph)
-
-        def is_one() -> bool:
-            if not self._is_one_region(graph, levels, facts):
-                return False
-            return self._program(graph, levels, facts) is not None  # it may refuse a loop
-
-        return bool(leaving_what_must_be(levels, facts, is_one))
-
     def probing(self, graph: Graph, profile: Profile) -> Region:
         """A graph that is one region, noting in ``profile`` what each statement costs."""
         levels, facts = self._look_at(graph)

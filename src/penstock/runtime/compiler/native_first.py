@@ -1,4 +1,4 @@
-"""A region with programs in C, and the same without them.
+"""A region with programs in C, and what goes on without them.
 
 In:   what the region takes.
 Out:  what it gives: by the programs, unless one of them does not know.
@@ -17,7 +17,7 @@ from penstock.core.values import Value
 from penstock.dataclass import dataclass
 from penstock.kernels.api.context import StepContext
 from penstock.kernels.api.long_kernel import NoProgramError
-from penstock.runtime.compiler.region import Region
+from penstock.runtime.compiler.region import Region, Without
 from penstock.runtime.compiler.source import Source
 from penstock.state.interrupt import Interruptible
 
@@ -27,28 +27,27 @@ class NativeFirst(Region):
     """A region whose loops are programs; it has no effects, so that it may be begun anew."""
 
     #: Makes the same without programs, or gives what it has made.
-    without: Callable[[], Region] = field(kw_only=True)
+    without: Callable[[], Without] = field(kw_only=True)
 
     def sources(self) -> list[Source]:
-        """The text with programs, and the one that goes on where one of them does not know."""
-        return [self.source, self.without().source]
+        """The text with programs, and what goes on where one of them does not know."""
+        return [self.source, *self.without().sources()]
 
     def run(self, step: Interruptible, *args: Value | None) -> tuple[Value | None, ...]:
         """Like a ``Region``; but it knows what to do where there is no program."""
         try:
             return Region.run(self, step, *args)
         except NoProgramError:
-            without = self.without()
-            if without.needs_context and not isinstance(step, StepContext):
+            if not isinstance(step, StepContext):
                 raise
-            return without.run(step, *args)
+            return self.without().run(step, *args)
 
-    def without_programs(self) -> Region:
-        """The text that knows where a program does not."""
+    def without_programs(self) -> Without:
+        """What knows where a program does not."""
         return self.without()
 
 
-def native_first(region: Region, without: Callable[[], Region]) -> NativeFirst:
+def native_first(region: Region, without: Callable[[], Without]) -> NativeFirst:
     """A region with programs, and what makes the same without them."""
     parts = region.source, region.device, region.function, region.device_of
     return NativeFirst(*parts, without=without)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.core.values import DEAD, Value
 from penstock.dataclass import dataclass
@@ -24,6 +24,16 @@ from penstock.runtime.compiler.source import Source, SourcePlace
 from penstock.runtime.compiler.suspended import Suspended
 from penstock.runtime.failure import judged
 from penstock.state.interrupt import Interruptible
+
+
+class Without(Protocol):
+    """The same as a region computes, without programs in C; a ``Region``, as a rule."""
+
+    def sources(self) -> list[Source]:
+        """All texts that may run."""
+
+    def run(self, step: StepContext, *args: Value) -> tuple[Value | None, ...]:
+        """The results, of which None stands for what is dead; raises OpError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +63,8 @@ class Region:
         """All texts that may run: the one that does first."""
         return [self.source]
 
-    def without_programs(self) -> Region:
-        """The same, computed node by node where nodes stand for others."""
+    def without_programs(self) -> Without:
+        """The same, but for nodes that stand for others."""
         return self
 
     def give_up(self) -> None:
