@@ -52,13 +52,18 @@ def with_programs(graph: Graph, min_nodes: int | None) -> Graph | None:
         return None
     with _importing:
         native = importlib.import_module("penstock.passes.native.compile_regions")
-    if min_nodes is None and not native.has_such_loops(graph):
+    loops = native.possible_loops(graph)
+    if min_nodes is None and not loops:
         return None
     ways = (True, False) if native.has_random_numbers(graph) else (False,)
     for draws, goes_inside in product(ways, (True, False)):
-        copy, _ = extract(graph, list(graph))
+        copy, copies = extract(graph, list(graph))
         if native.compile_regions(
-            GraphRewriter(copy, {}), min_nodes, goes_inside=goes_inside, draws=draws
+            GraphRewriter(copy, {}),
+            [form.among(copies) for form in loops],
+            min_nodes,
+            goes_inside=goes_inside,
+            draws=draws,
         ):
             return copy
     return None

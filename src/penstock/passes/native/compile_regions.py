@@ -40,13 +40,14 @@ _COUNTS: Final = frozenset({dtypes.bool_, dtypes.int32, dtypes.int64})
 _HIDDEN: Final = frozenset({dtypes.variant, dtypes.resource})
 
 
-def has_such_loops(graph: Graph) -> bool:
-    """Whether there may be loops for programs, as far as one can tell without a draft."""
-    return next(find_loops(graph, _can_be_written), None) is not None
+def possible_loops(graph: Graph) -> list[LoopForm]:
+    """The innermost loops that may be for programs, as far as one can tell without a draft."""
+    return list(find_loops(graph, _can_be_written))
 
 
 def compile_regions(
     draft: GraphRewriter,
+    loops: Iterable[LoopForm],
     min_nodes: int | None = None,
     *,
     goes_inside: bool = False,
@@ -58,6 +59,7 @@ def compile_regions(
 
     Args:
         draft: the graph.
+        loops: the possible ones.
         min_nodes: of straight regions; None if there are to be none.
         goes_inside: whether loops in loops go, too; then they all must.
         draws: whether loops may draw random numbers.  Then there is one region at most: where a
@@ -73,7 +75,7 @@ def compile_regions(
         return _can_be_written(node) if draws and node.op.name in RANDOM else may_go(node)
 
     replace_loops(
-        draft, may_be_inside, lambda form, sure: _may_stand(form, sure, may_go, goes_inside)
+        draft, may_be_inside, lambda form, sure: _may_stand(form, sure, may_go, goes_inside), loops
     )
     _free_lists(draft, may_go)
     found = [

@@ -13,7 +13,7 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 
 from penstock.dataclass import dataclass
@@ -55,6 +55,27 @@ class LoopForm:
         own = [(v.enter, v.merge, v.switch, v.next_iteration, v.exit) for v in self.variables]
         borders = [node for group in own for node in group if node is not None]
         return [*borders, *self.fixed, self.test, *self.cond, *self.body, *self.idle]
+
+    def among(self, copies: Mapping[Node, Node]) -> LoopForm:
+        """The same loop in a copy of its graph."""
+
+        def copied(nodes: Iterable[Node]) -> list[Node]:
+            return [copies[node] for node in nodes]
+
+        variables = [
+            Variable(
+                copies[v.enter],
+                copies[v.merge],
+                copies[v.switch],
+                copies[v.next_iteration],
+                None if v.exit is None else copies[v.exit],
+            )
+            for v in self.variables
+        ]
+        parts = self.cond, self.body, self.idle, self.awaited
+        return LoopForm(
+            self.name, variables, copied(self.fixed), copies[self.test], *map(copied, parts)
+        )
 
 
 class NoSuchFormError(Exception):

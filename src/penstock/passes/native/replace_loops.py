@@ -8,7 +8,7 @@ Not:  decides nothing about regions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from penstock.core.names import Endpoint
@@ -28,6 +28,7 @@ def replace_loops(
     draft: GraphRewriter,
     may_go: Callable[[Node], bool],
     may_stand: Callable[[LoopForm, Collection[Node]], bool],
+    found: Iterable[LoopForm],
 ) -> int:
     """Make single nodes of loops; returns how many.
 
@@ -35,11 +36,13 @@ def replace_loops(
         draft: the graph.
         may_go: whether a node may be in such a loop.
         may_stand: whether a loop may become a node, told the nodes that are surely alive.
+        found: the innermost loops, if more nodes may be in such a loop.
 
     """
     count = 0
+    candidates = [form for form in found if all(map(may_go, [*form.cond, *form.body]))]
     while True:
-        forms = [form for form in find_loops(draft.graph, may_go) if _may_be_one(draft, form)]
+        forms = [form for form in candidates if _may_be_one(draft, form)]
         sure = set(in_order(draft.graph)) if forms else set()
         going = [form for form in forms if may_stand(form, sure)]
         for form in going:
@@ -51,6 +54,7 @@ def replace_loops(
         if any(form.awaited for form in going):
             draft.drop_unused()  # what only had loops wait
         count += len(going)
+        candidates = list(find_loops(draft.graph, may_go))
 
 
 def _may_be_one(draft: GraphRewriter, form: LoopForm) -> bool:
