@@ -17,6 +17,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from penstock.core.collector import collector_pause
+from penstock.core.forks import importing
 
 # Thousands of objects are made that stay.
 with collector_pause():
@@ -257,10 +258,12 @@ if not TYPE_CHECKING:  # for mypy, what is not there is not there
 
     def __getattr__(name: str) -> object:
         if name in _PACKAGES:
-            return importlib.import_module(f"penstock.{name}")
+            with importing:
+                return importlib.import_module(f"penstock.{name}")
         if name not in _FROM_BUILDER and name not in _MODULES:
             raise AttributeError(f"module 'penstock' has no attribute '{name}'{_hint(name)}")
-        module = importlib.import_module(_MODULES.get(name, "penstock.builder"))
+        with importing:
+            module = importlib.import_module(_MODULES.get(name, "penstock.builder"))
         globals()[name] = value = getattr(module, name)
         return value
 
@@ -269,7 +272,9 @@ def _hint(name: str) -> str:
     """What to write instead, if somebody might believe that Penstock has ``name``."""
     if name.startswith("_"):
         return ""
-    hint: str = importlib.import_module("penstock.builder.hints").hint_for(name, __all__)
+    with importing:
+        hints = importlib.import_module("penstock.builder.hints")
+    hint: str = hints.hint_for(name, __all__)
     return hint
 
 

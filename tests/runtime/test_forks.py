@@ -164,6 +164,49 @@ def test_a_fork_while_another_thread_asks_for_the_memory_that_is_left() -> None:
     """)
 
 
+@pytest.mark.parametrize(
+    ("module", "action"),
+    [
+        ("penstock.runtime.executor.recorded", "traced"),
+        ("penstock.shapes.infer", "fed_inside"),
+        ("penstock.builder", "built"),
+    ],
+)
+def test_a_fork_while_another_thread_imports_what_few_need(module: str, action: str) -> None:
+    """A fork waits for it, so that the child can have it."""
+    run(f"""
+        def traced():
+            with ps.Session(graph_def(TEXT), config=POOLED) as session:
+                options = ps.RunOptions(trace_level=ps.RunOptions.FULL_TRACE)
+                assert session.run("y:0", {{"x": 3.0}}, options, ps.RunMetadata()) == -3.0
+
+        def fed_inside():
+            with ps.Session(graph_def(TEXT), config=POOLED) as session:
+                assert session.run("y:0", {{"y": 2.0}}) == 2.0
+                assert session.run("y:0", {{"x": 3.0}}) == -3.0
+
+        def built():
+            with ps.Graph().as_default():
+                assert ps.constant(3.0).name == "Const:0"
+
+        at_it, go = threading.Event(), threading.Event()
+
+        class Slow:
+            def find_spec(self, name, *_):
+                if name == "{module}":
+                    at_it.set()
+                    go.wait(0.3)
+
+        sys.meta_path.insert(0, Slow())
+        thread = threading.Thread(target={action}, daemon=True)
+        thread.start()
+        assert at_it.wait(30.0)
+        in_child({action})
+        thread.join(30.0)
+        assert not thread.is_alive()
+    """)
+
+
 def test_a_session_that_was_busy_refuses_at_once() -> None:
     """A step in another thread, alone or in the pool: every use of the session is refused."""
     run("""

@@ -21,6 +21,7 @@ from penstock.builder.operators import Operators
 from penstock.builder.scope import Context, current_scope, scope_in, use_scope
 from penstock.builder.tensor import Operation, Tensor
 from penstock.catalogue.op_def import OpDef
+from penstock.core.forks import importing
 from penstock.core.given import leaves
 from penstock.core.names import CONTROL_SLOT, parse_endpoint
 from penstock.defs.attrs import Attr
@@ -84,7 +85,8 @@ class Graph(BaseGraph):
 
     def _repr_html_(self) -> str:
         # Notebooks alone need it.
-        from penstock.graph.graph_html import graph_html  # noqa: PLC0415
+        with importing:
+            from penstock.graph.graph_html import graph_html  # noqa: PLC0415
 
         return graph_html(self)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.core.files import FileSystem
+from penstock.core.forks import importing
 from penstock.defs.schema import CheckpointState
 from penstock.defs.tensor_bundle import index_path
 from penstock.errors import DataLossError, NotFoundError
@@ -61,7 +62,8 @@ def read_state(folder: str | os.PathLike[str], name: str = _NAME) -> State:
 
 
 def _parsed(content: bytes, path: str) -> CheckpointState:
-    text_format = importlib.import_module("google.protobuf.text_format")  # few need it
+    with importing:
+        text_format = importlib.import_module("google.protobuf.text_format")  # few need it
     proto = CheckpointState()
     try:
         text_format.Parse(content.decode("utf-8"), proto)
@@ -102,7 +104,8 @@ def write_state(
     )
     if last_preserved:
         proto.last_preserved_timestamp = last_preserved
-    text_format = importlib.import_module("google.protobuf.text_format")
+    with importing:
+        text_format = importlib.import_module("google.protobuf.text_format")
     files.make_folders(place)
     with files.create(os.path.join(place, name)) as file:
         file.write(text_format.MessageToString(proto).encode())

@@ -23,6 +23,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from penstock.core.forks import importing
+
 if TYPE_CHECKING:
     from penstock.cluster.batches import map_batches
     from penstock.cluster.carriers.carrier import Carrier, TaskOrder, TaskSettings
@@ -74,7 +76,8 @@ if not TYPE_CHECKING:  # for mypy, what is not there is not there
     def __getattr__(name: str) -> object:
         if name not in _MODULES:
             raise AttributeError(f"module 'penstock.cluster' has no attribute '{name}'")
-        globals()[name] = value = getattr(importlib.import_module(_MODULES[name]), name)
+        with importing:
+            globals()[name] = value = getattr(importlib.import_module(_MODULES[name]), name)
         return value
 
 

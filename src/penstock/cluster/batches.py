@@ -12,6 +12,7 @@ import os
 from typing import Any, Final
 
 from penstock.cluster.prediction import Names, prediction
+from penstock.core.forks import importing
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.saved_model.loaded_model import LoadedModel, load_model
 
@@ -96,7 +97,8 @@ def _adapter_of(data: Any) -> Any:
             "ray.data.from_numpy; or pip install 'penstock[dask]', and dask.array.from_array",
         )
     try:
-        return importlib.import_module(_ADAPTERS[package])
+        with importing:
+            return importlib.import_module(_ADAPTERS[package])
     except ImportError as cause:
         extra = "ray" if package == "ray" else "dask"
         raise UnimplementedError(

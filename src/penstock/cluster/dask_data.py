@@ -14,6 +14,7 @@ import numpy as np
 from dask.base import is_dask_collection
 
 from penstock.cluster.prediction import Prediction
+from penstock.core.forks import importing
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.saved_model.structured import TensorSpec
@@ -50,8 +51,9 @@ def _of_array(predict: Prediction, array: Any) -> Any:
 
 def _of_arrays(predict: Prediction, arrays: Mapping[str, Any]) -> Any:
     """One array, or several by name: computed together, the model runs once for all of them."""
-    from dask import array as da  # noqa: PLC0415  (other collections do without)
-    from dask.delayed import delayed  # noqa: PLC0415
+    with importing:
+        from dask import array as da  # noqa: PLC0415  (other collections do without)
+        from dask.delayed import delayed  # noqa: PLC0415
 
     whole = {name: _in_rows(array) for name, array in arrays.items()}
     rows = {name: array.chunks[0] for name, array in whole.items()}

@@ -65,6 +65,11 @@ def held_at_forks(lock: _AnyLock, *, order: int | None = None) -> _AnyLock:
     return lock
 
 
+#: Held while a module is imported that not everybody needs: Python's own lock of a module that a
+#: thread is importing stays locked in the child of a fork.  Taken before these locks.
+importing: Final = held_at_forks(RLock(), order=3)
+
+
 def in_children(renew: Callable[[], None]) -> None:
     """Have ``renew`` called in the child of every fork, when no lock of the process is held."""
     _renewals.append(renew)

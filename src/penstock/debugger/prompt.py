@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from penstock.core.forks import importing
 from penstock.debugger.command import Console
 from penstock.debugger.commands import BY_NAME, execute
 from penstock.debugger.debugger import Debugger
@@ -128,8 +129,9 @@ def reader(debugger: Debugger) -> Callable[[], str]:
 
     """
     try:
-        from prompt_toolkit import PromptSession  # noqa: PLC0415
-        from prompt_toolkit.completion import Completer, Completion  # noqa: PLC0415
+        with importing:
+            from prompt_toolkit import PromptSession  # noqa: PLC0415
+            from prompt_toolkit.completion import Completer, Completion  # noqa: PLC0415
     except ImportError as cause:
         raise FailedPreconditionError(
             "The debugger's prompt needs prompt_toolkit, which is not installed",

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message import Message as ProtobufMessage
 
 from penstock.core.files import FileSystem
+from penstock.core.forks import importing
 from penstock.core.unpacking import GZIP, GZIP_MAGIC, unpack
 from penstock.defs.file_kinds import kind_of, kind_of_folder, kind_of_nothing
 from penstock.defs.large_contents import NO_CONTENTS, LargeContents, take_out
@@ -186,7 +187,8 @@ def _unpacked(content: bytes, origin: str, max_bytes: int) -> bytes:
 
 
 def _parse_text(content: bytes, origin: str, binary_error: Exception) -> Message:
-    text_format = importlib.import_module("google.protobuf.text_format")  # few need it
+    with importing:
+        text_format = importlib.import_module("google.protobuf.text_format")  # few need it
     graph_def = GraphDef()
     try:
         text_format.Parse(content.decode("utf-8"), graph_def)

@@ -18,6 +18,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from penstock.core.forks import importing
 from penstock.core.similar import similar
 from penstock.dataclass import dataclass
 from penstock.defs import wire
@@ -175,8 +176,9 @@ def _by_text(content: bytes) -> FileKind | None:
 
 def _by_archive(content: bytes) -> FileKind | None:
     # Few files are looked into, and these take as long to import as protobuf's messages.
-    import tarfile  # noqa: PLC0415
-    import zipfile  # noqa: PLC0415
+    with importing:
+        import tarfile  # noqa: PLC0415
+        import zipfile  # noqa: PLC0415
 
     try:
         if content.startswith((b"PK\3\4", b"PK\5\6")):

@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from penstock.core.forks import importing
 from penstock.formats.place import Place
 from penstock.formats.read_model import Reader, read_model
 from penstock.formats.stored_model import Companions, StoredModel
@@ -33,4 +34,5 @@ if not TYPE_CHECKING:  # for mypy, what is not there is not there
         """Keras' layers are many, and imported when they are asked for."""
         if name != "keras":
             raise AttributeError(f"module 'penstock.formats' has no attribute '{name}'")
-        return importlib.import_module("penstock.formats.keras")
+        with importing:
+            return importlib.import_module("penstock.formats.keras")

@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 
 from penstock.checkpoint import load as open_checkpoint
 from penstock.core.files import FileSystem
+from penstock.core.forks import importing
 from penstock.defs.file_kinds import META_GRAPH, kind_of
 from penstock.defs.schema import MetaGraphDef
 from penstock.errors import InvalidArgumentError, NotFoundError
@@ -93,7 +94,8 @@ def _binary(content: bytes) -> Any:
 
 
 def _text(content: bytes) -> Any:
-    text_format = importlib.import_module("google.protobuf.text_format")  # few need it
+    with importing:
+        text_format = importlib.import_module("google.protobuf.text_format")  # few need it
     meta = MetaGraphDef()
     try:
         text_format.Parse(content.decode("utf-8"), meta)

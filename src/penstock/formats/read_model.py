@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from penstock.core.collector import collector_paused
+from penstock.core.forks import importing
 from penstock.defs import file_kinds
 from penstock.defs.file_kinds import FileKind
 from penstock.formats.place import Place
@@ -72,7 +73,8 @@ def read_model(source: str | os.PathLike[str] | bytes, title: str = "the content
 
 def read_place(place: Place) -> StoredModel:
     """What is stored at a place; see ``read_model``."""
-    reader: Reader = importlib.import_module(_READERS.get(place.kind(), _GRAPHS))
+    with importing:
+        reader: Reader = importlib.import_module(_READERS.get(place.kind(), _GRAPHS))
     return reader.read(place)
 
 

@@ -17,6 +17,7 @@ from typing import Final
 from google.protobuf.message import DecodeError
 
 from penstock.core.files import FileSystem
+from penstock.core.forks import importing
 from penstock.defs.file_kinds import kind_of, kind_of_folder
 from penstock.defs.schema import Message, SavedModel
 from penstock.defs.tensor_bundle import index_path
@@ -96,7 +97,8 @@ def _parsed(content: bytes, path: str) -> Message:
 
 
 def _from_text(content: bytes) -> Message:
-    text_format = importlib.import_module("google.protobuf.text_format")  # few need it
+    with importing:
+        text_format = importlib.import_module("google.protobuf.text_format")  # few need it
     try:
         return text_format.Parse(content.decode("utf-8"), SavedModel())
     except text_format.ParseError as cause:

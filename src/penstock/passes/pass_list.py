@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Sequence
-from threading import Lock
 from typing import Final
 
-from penstock.core.forks import held_at_forks, process_lock
+from penstock.core.forks import importing, process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from penstock.graph.graph import Node
 from penstock.kernels.c.library import library
@@ -66,16 +65,11 @@ def _fold_constants(given: PassInput) -> int:
     return fold_constants(given.draft, how.max_folded_bytes, how.host, flush=how.flush_denormals)
 
 
-#: Held while a pass is imported.  Taken before Python's import lock, which a child of a fork would
-#: otherwise find taken.
-_importing: Final = held_at_forks(Lock(), order=3)
-
-
 def _offload_regions(given: PassInput) -> int:
     if not (given.settings.accelerate and onnx_library.is_installed()):
         return 0
     # Imported when it is first wanted: it looks at shapes, whose rules are many.
-    with _importing:
+    with importing:
         offload = importlib.import_module("penstock.passes.offload.offload_regions")
     how = given.settings
     return int(
@@ -88,7 +82,7 @@ def _offload_regions(given: PassInput) -> int:
 def _flatten_products(given: PassInput) -> int:
     if not any(map(_may_be_flattened, given.graph)):
         return 0
-    with _importing:  # it looks at shapes, too
+    with importing:  # it looks at shapes, too
         flatten = importlib.import_module("penstock.passes.flatten_products")
     return int(flatten.flatten_products(given.draft))
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from penstock.core.denormals import in_own_setting
 from penstock.core.dtypes import DType
+from penstock.core.forks import importing
 from penstock.core.limits import Limits
 from penstock.core.values import ResourceHandle, Value, freeze
 from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
@@ -197,7 +198,8 @@ class FunctionRuntime:
     def _body(self, name: str, attrs: Mapping[str, Attr]) -> FunctionBody:
         if name == _GRADIENT:
             # Hardly any graph has one, so nobody else waits for the import.
-            from penstock.graph.gradients.body import instantiate_gradient  # noqa: PLC0415
+            with importing:
+                from penstock.graph.gradients.body import instantiate_gradient  # noqa: PLC0415
 
             return instantiate_gradient(self._library, attrs["f"])
         return instantiate_whole(self._library, name, attrs)
@@ -235,7 +237,8 @@ def _title(
     device: str, name: str, attrs: Mapping[str, Attr], kind: CallKind, pinned: Pinned
 ) -> str:
     """What one instance is called in every session that has the same graph."""
-    from hashlib import blake2b  # noqa: PLC0415  (brings OpenSSL, and few graphs call functions)
+    with importing:
+        from hashlib import blake2b  # noqa: PLC0415  (brings OpenSSL, and few graphs call functions)
 
     rest = f"{device} {_canonical(attrs)} {kind is _PARTITIONED} {pinned}"
     return f"{name} {blake2b(rest.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"

@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import importlib
 from itertools import product
-from threading import Lock
-from typing import Final
 
 from penstock.config import Config, JitLevel, Level, Toggle
-from penstock.core.forks import held_at_forks
+from penstock.core.forks import importing
 from penstock.graph.extract import extract
 from penstock.graph.graph import Graph
 from penstock.graph.roles import Role
 from penstock.kernels.c.library import library
 from penstock.passes.graph_rewriter import GraphRewriter
-
-#: Held while the pass is imported, which hardly any graph needs; no other lock is taken under it
-#: but Python's import locks.
-_importing: Final = held_at_forks(Lock(), order=3)
 
 
 def compiles_loops(config: Config) -> bool:
@@ -50,7 +44,7 @@ def with_programs(graph: Graph, min_nodes: int | None) -> Graph | None:
         return None
     if library() is None:
         return None
-    with _importing:
+    with importing:  # hardly any graph needs it
         native = importlib.import_module("penstock.passes.native.compile_regions")
     loops = native.possible_loops(graph)
     if min_nodes is None and not loops:

@@ -17,6 +17,7 @@ import numpy as np
 from penstock.config import Tier
 from penstock.core.collector import collector_paused
 from penstock.core.denormals import is_supported
+from penstock.core.forks import importing
 from penstock.core.values import Value
 from penstock.graph.check import check_partitions, check_placed
 from penstock.graph.extract import extract
@@ -154,8 +155,9 @@ class PreparedRequest:
         if not self.is_bounded:
             return asked
         # Hardly any session has a bound, and this one needs the rules of shapes.
-        from penstock.runtime.coming_outputs import ComingOutputs  # noqa: PLC0415
-        from penstock.runtime.memory_bound import MemoryBound  # noqa: PLC0415
+        with importing:
+            from penstock.runtime.coming_outputs import ComingOutputs  # noqa: PLC0415
+            from penstock.runtime.memory_bound import MemoryBound  # noqa: PLC0415
 
         coming = ComingOutputs(self.partitions)
         return MemoryBound(self._max_memory, coming, self._resources, asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from penstock.core.forks import importing
 from penstock.runtime.executor.state import ReadyQueue, TaggedNode
 
 
@@ -18,7 +19,8 @@ class ShuffledQueue:
     __slots__ = ("_bag", "_draw")
 
     def __init__(self, seed: int) -> None:
-        import random  # noqa: PLC0415  (hardly any session has a seed)
+        with importing:
+            import random  # noqa: PLC0415  (hardly any session has a seed)
 
         self._bag: list[TaggedNode] = []
         self._draw = random.Random(seed).random

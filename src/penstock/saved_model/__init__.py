@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from penstock.core.forks import importing
 from penstock.saved_model.composites import RaggedTensor, SparseTensor
 from penstock.saved_model.describe import GraphFacts, SignatureFacts, describe
 from penstock.saved_model.freeze import Frozen, freeze, freeze_tensors
@@ -61,6 +62,7 @@ if not TYPE_CHECKING:  # for mypy, what is not there is not there
         """What is imported when it is first used."""
         if name not in _LATER:
             raise AttributeError(f"module 'penstock.saved_model' has no attribute '{name}'")
-        module = importlib.import_module(f"penstock.saved_model.{_LATER[name]}")
+        with importing:
+            module = importlib.import_module(f"penstock.saved_model.{_LATER[name]}")
         globals()[name] = value = getattr(module, name)
         return value

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
+from penstock.core.forks import importing
 from penstock.errors import InvalidArgumentError, NotFoundError
 
 #: Module and class by what targets begin with.
@@ -33,4 +34,5 @@ def session_class(target: Any) -> Any:
             next_step="sessions of this process have the empty target, others 'grpc://host:port'",
         )
     module, name = found
-    return getattr(importlib.import_module(module), name)
+    with importing:
+        return getattr(importlib.import_module(module), name)

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.forks import importing
 from penstock.core.given import class_name, readable, shown
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import TensorShape
@@ -150,7 +151,8 @@ def signature_of(graph: Graph, endpoint: str) -> tuple[DType, TensorShape]:
     if node.role is Role.PLACEHOLDER:
         return dtype, declared_shape(graph, node)
     # Few programs feed what the graph computes; all others need not wait for these modules.
-    from penstock.shapes.infer import infer_shapes  # noqa: PLC0415
+    with importing:
+        from penstock.shapes.infer import infer_shapes  # noqa: PLC0415
 
     with graph.lock:
         return dtype, infer_shapes(graph).shape(node, slot)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
+from penstock.core.forks import importing
 from penstock.defs.codec import load_apart
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
@@ -39,4 +40,5 @@ def opened(graph: Graph) -> BuiltGraph:
 
 
 def _builder() -> Any:
-    return importlib.import_module("penstock.builder.graph")
+    with importing:
+        return importlib.import_module("penstock.builder.graph")

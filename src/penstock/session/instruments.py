@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from penstock.core.forks import importing
 from penstock.state.device_resources import DeviceResources
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class Instruments:
 
     def _repr_html_(self: Any) -> str:
         # Notebooks alone need it.
-        from penstock.session.session_html import session_html  # noqa: PLC0415
+        with importing:
+            from penstock.session.session_html import session_html  # noqa: PLC0415
 
         # What a server keeps is not here.
         resources = DeviceResources() if self.target else self.resources
@@ -32,14 +34,16 @@ class Instruments:
 
     def snapshot(self: Any, *, skip_unsupported: bool = False) -> Snapshot:
         """A copy of what the session keeps from step to step; nothing may be under way."""
-        from penstock.session.snapshot import take  # noqa: PLC0415  (few sessions need it)
+        with importing:
+            from penstock.session.snapshot import take  # noqa: PLC0415  (few sessions need it)
 
         with self._under_way.still("copied"):
             return take(self._environment, self._session_state, skips=skip_unsupported)
 
     def restore(self: Any, snapshot: Snapshot) -> None:
         """Keep what a session of the same graph kept then, and no more; or raise OpError."""
-        from penstock.session.snapshot import put_back  # noqa: PLC0415
+        with importing:
+            from penstock.session.snapshot import put_back  # noqa: PLC0415
 
         with self._under_way.still("restored"):
             put_back(snapshot, self._environment, self._session_state)
@@ -59,4 +63,6 @@ class Instruments:
             NotFoundError: there is no such node.
 
         """
-        return importlib.import_module(_EXPLANATIONS).explain(self, node, fetches, feeds)
+        with importing:
+            explanations = importlib.import_module(_EXPLANATIONS)
+        return explanations.explain(self, node, fetches, feeds)

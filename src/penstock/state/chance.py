@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Final
 
 from penstock.core import trees
+from penstock.core.forks import importing
 from penstock.core.trees import Tree
 
 _ENTROPY_BYTES: Final = 32
@@ -64,7 +65,8 @@ class Chance:
             self._drawn = 0 if state is None else trees.number(state)
 
     def _bytes(self, what: bytes, count: int) -> bytes:
-        import hashlib  # noqa: PLC0415  (brings OpenSSL, and few graphs draw)
+        with importing:
+            import hashlib  # noqa: PLC0415  (brings OpenSSL, and few graphs draw)
 
         source = hashlib.shake_256(self._entropy())
         source.update(b"%d " % len(self._place) + self._place + what)

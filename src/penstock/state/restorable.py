@@ -14,6 +14,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, Self
 
+from penstock.core.forks import importing
 from penstock.core.trees import Tree
 from penstock.errors import UnimplementedError
 
@@ -68,5 +69,6 @@ def made(kind: str, name: str, state: Tree, there: object = None) -> Any:
     """
     if kind not in _HOMES:
         raise UnimplementedError(f"no resource of the kind {kind[:40]!r} can be restored")
-    found: type[Restorable] = getattr(importlib.import_module(_HOMES[kind]), kind)
+    with importing:
+        found: type[Restorable] = getattr(importlib.import_module(_HOMES[kind]), kind)
     return found.of_state(name, state, there)

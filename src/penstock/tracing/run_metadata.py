@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.core.forks import importing
 from penstock.defs import schema
 from penstock.defs.schema import Message
 
@@ -79,7 +80,8 @@ class RunMetadata:
 
     def _repr_html_(self) -> str:
         # Notebooks alone need it.
-        from penstock.tracing.metadata_html import metadata_html  # noqa: PLC0415
+        with importing:
+            from penstock.tracing.metadata_html import metadata_html  # noqa: PLC0415
 
         return metadata_html(self.step_stats, repr(self).strip("<>"))
 

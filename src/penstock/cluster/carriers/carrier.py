@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from penstock.cluster.cluster_spec import ClusterSpec, task_name
 from penstock.config import Config
+from penstock.core.forks import importing
 from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 
@@ -67,7 +68,8 @@ class TaskOrder:
 
         """
         # gRPC is there where tasks run, and need not be where orders are written.
-        from penstock.cluster.server import Server  # noqa: PLC0415
+        with importing:
+            from penstock.cluster.server import Server  # noqa: PLC0415
 
         settings = self.settings
         return Server(

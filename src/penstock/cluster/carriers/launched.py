@@ -19,6 +19,7 @@ from penstock.cluster.carriers.carrier import Carrier, TaskOrder, TaskSettings
 from penstock.cluster.carriers.local_processes import LocalProcesses
 from penstock.cluster.cluster_spec import ClusterSpec, task_name
 from penstock.config import Config
+from penstock.core.forks import importing
 from penstock.errors import (
     AbortedError,
     DeadlineExceededError,
@@ -105,7 +106,8 @@ class LaunchedCluster:
             options: as for ``Session``.
 
         """
-        from penstock.cluster.grpc_session import GrpcSession  # noqa: PLC0415  (gRPC: not before)
+        with importing:
+            from penstock.cluster.grpc_session import GrpcSession  # noqa: PLC0415  (gRPC: not before)
 
         security = self._settings.security
         return GrpcSession(graph, target=self.target(job, task), security=security, **options)

@@ -18,6 +18,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from penstock.core.forks import importing
 from penstock.core.values import Array
 from penstock.errors import UnimplementedError
 from penstock.formats.keras.hdf5_bytes import DamagedError
@@ -37,7 +38,8 @@ def open_by_library(content: bytes, origin: str, reason: str) -> LibraryNode:
 
     """
     try:
-        h5py = importlib.import_module("h5py")
+        with importing:
+            h5py = importlib.import_module("h5py")
     except ImportError:
         raise UnimplementedError(
             f"{origin} is HDF5 in a form that takes the package h5py: {reason}",

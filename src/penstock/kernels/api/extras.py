@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+from penstock.core.forks import importing
 from penstock.errors import UnimplementedError
 
 
@@ -19,7 +20,8 @@ def require(module: str, extra: str, what: str = "This op") -> ModuleType:
     ``what`` says in the error what needs it.
     """
     try:
-        return importlib.import_module(module)
+        with importing:
+            return importlib.import_module(module)
     except ImportError as cause:
         raise UnimplementedError(
             f"{what} needs {module.partition('.')[0]}, which is not installed",

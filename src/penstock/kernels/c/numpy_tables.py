@@ -13,6 +13,8 @@ import importlib
 from types import ModuleType
 from typing import Any, Final
 
+from penstock.core.forks import importing
+
 #: The module's names, from numpy 2 on and before.
 _PATHS: Final = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
 
@@ -22,7 +24,8 @@ def numpys_module() -> ModuleType | None:
     """The module that has the tables; None if numpy has none."""
     for path in _PATHS:
         try:
-            return importlib.import_module(path)
+            with importing:
+                return importlib.import_module(path)
         except ImportError:
             continue
     return None

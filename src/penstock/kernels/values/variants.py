@@ -19,6 +19,7 @@ from typing import ClassVar, Final, TypeVar
 import numpy as np
 
 from penstock.core import dtypes
+from penstock.core.forks import importing
 from penstock.core.values import EncodedVariant, Value, as_value
 from penstock.errors import InternalError, InvalidArgumentError
 
@@ -167,7 +168,8 @@ def _object_of(encoded: EncodedVariant) -> Variant:
 
 def _class_of(type_name: str) -> type[Variant]:
     if type_name not in _CLASSES and type_name in _HOMES:
-        importlib.import_module(_HOMES[type_name])
+        with importing:
+            importlib.import_module(_HOMES[type_name])
     if type_name not in _CLASSES:
         raise ValueError("no objects of this type can be read")
     return _CLASSES[type_name]

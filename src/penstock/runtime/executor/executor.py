@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import current_thread, main_thread
 
+from penstock.core.forks import importing
 from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Graph, Node
 from penstock.kernels.api.bound_kernel import BoundKernel
@@ -82,16 +83,19 @@ class Executor:
         """A step that somebody looks at, or orders; the kinds of these are loaded when needed."""
         hook, told, order = args.hook, args.node_outputs_callback, args.step.order
         if order is not None:
-            from penstock.runtime.executor.ordered import OrderedState  # noqa: PLC0415
+            with importing:
+                from penstock.runtime.executor.ordered import OrderedState  # noqa: PLC0415
 
             return OrderedState(self, args, runner, done, order)
         if told is not None:
             hook = Telling(told, hook)
         if hook is not None:
-            from penstock.runtime.executor.hooked import hooked_state  # noqa: PLC0415
+            with importing:
+                from penstock.runtime.executor.hooked import hooked_state  # noqa: PLC0415
 
             return hooked_state(self, args, runner, done, hook)
-        from penstock.runtime.executor.recorded import RecordedState  # noqa: PLC0415
+        with importing:
+            from penstock.runtime.executor.recorded import RecordedState  # noqa: PLC0415
 
         assert args.recorder is not None
         return RecordedState(self, args, runner, done, args.recorder)
