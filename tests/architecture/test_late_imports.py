@@ -17,7 +17,6 @@ APART = {
     "kernels/api/registry.py",
     "kernels/api/shape_rules.py",
     "kernels/onnx/library.py",
-    "kernels/xla/xla_modules.py",
 }
 
 

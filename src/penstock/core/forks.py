@@ -28,8 +28,8 @@ _STRAY: Final = (
     b"nobody waits for it; the child ends. Use os._exit there, or fork elsewhere.\n"
 )
 #: Locks under which other ones of the process are taken, by their order: 1 for packages of ops,
-#: 2 for families of kernels, 3 for libraries that kernels need.  Like the two that follow it
-#: grows while modules are imported.
+#: 2 for families of kernels, 3 for libraries that kernels need, 4 for single modules.  Like the
+#: two that follow it grows while modules are imported.
 _outer: Final[list[Any]] = []
 #: Locks under which none is taken.
 _innermost: Final[list[Any]] = []
@@ -67,7 +67,7 @@ def held_at_forks(lock: _AnyLock, *, order: int | None = None) -> _AnyLock:
 
 #: Held while a module is imported that not everybody needs: Python's own lock of a module that a
 #: thread is importing stays locked in the child of a fork.  Taken before these locks.
-importing: Final = held_at_forks(RLock(), order=3)
+importing: Final = held_at_forks(RLock(), order=4)
 
 
 def in_children(renew: Callable[[], None]) -> None:
@@ -100,11 +100,20 @@ def is_free(lock: Any) -> bool:
     return True
 
 
+def _locks() -> list[Any]:
+    """All locks of the process, in the order in which they are taken."""
+    return [*(lock for _, lock in _outer), *_innermost]
+
+
 def _before() -> None:
     _forking.acquire()
-    for lock in (*(lock for _, lock in _outer), *_innermost):
-        if lock.acquire(timeout=_PATIENCE):
-            _taken.append(lock)
+    tried: set[int] = set()
+    # Another thread may be importing modules that have locks.
+    while more := [lock for lock in _locks() if id(lock) not in tried]:
+        for lock in more:
+            tried.add(id(lock))
+            if lock.acquire(timeout=_PATIENCE):
+                _taken.append(lock)
 
 
 def _after_in_parent() -> None:
@@ -117,7 +126,7 @@ def _after_in_child() -> None:
     taken = set(map(id, _taken))
     _after_in_parent()
     _generation[0] += 1
-    for lock in (*(lock for _, lock in _outer), *_innermost):
+    for lock in _locks():
         if id(lock) not in taken:
             lock._at_fork_reinit()  # noqa: SLF001  (what threading itself calls in a child)
     for renew in _renewals:

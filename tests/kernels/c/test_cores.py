@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import get_native_id
 from time import monotonic
 from typing import Any
@@ -37,8 +38,10 @@ def _threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     whole = os.sched_getaffinity(0)
     with burning(len(whole)):
         yield
-    for thread in (0, *others()):
-        os.sched_setaffinity(thread, whole)
+    os.sched_setaffinity(0, whole)
+    for thread in others():
+        with suppress(ProcessLookupError):  # it has ended
+            os.sched_setaffinity(thread, whole)
 
 
 def others() -> set[int]:
@@ -48,7 +51,11 @@ def others() -> set[int]:
 
 def cores_of_threads() -> set[frozenset[int]]:
     """What others may run on."""
-    return {frozenset(os.sched_getaffinity(thread)) for thread in others()}
+    found = set()
+    for thread in others():
+        with suppress(ProcessLookupError):
+            found.add(frozenset(os.sched_getaffinity(thread)))
+    return found
 
 
 def work_until_some_thread_may_run_on(wanted: set[frozenset[int]]) -> None:
