@@ -8,12 +8,9 @@
 #include "vectors.h"
 
 /* In all of these, comparisons with NaN do not hold, and NaN stays. */
-static inline vec maximum(vec a, vec b) { return choose(a != a, a, choose(a > b, a, b)); }
-static inline vec minimum(vec a, vec b) { return choose(a != a, a, choose(a < b, a, b)); }
-static inline vec clip(vec x, float low, float high) {
-  x = choose(x < all(low), all(low), x);
-  return choose(x > all(high), all(high), x);
-}
+static inline vec maximum(vec a, vec b) { return choose(a != a, a, larger(a, b)); }
+static inline vec minimum(vec a, vec b) { return choose(a != a, a, smaller(a, b)); }
+static inline vec clip(vec x, float low, float high) { return smaller(all(high), larger(all(low), x)); }
 
 static inline vec root(vec x) {
   for (int i = 0; i < LANES; i++) x[i] = __builtin_sqrtf(x[i]);

@@ -13,10 +13,6 @@
 #include "kinds.h"
 #include "vectors.h"
 
-#if defined(__F16C__) && LANES >= 8
-#include <immintrin.h>
-#endif
-
 typedef uint16_t narrow __attribute__((vector_size(2 * LANES)));
 
 /* Numbers that are worth being a piece: some 5 microseconds. */

@@ -51,8 +51,8 @@ static inline Seen seen_by(const Pooling *p, int64_t image, int64_t row, int64_t
     for (int i = 0; i < VECS; i++) store_some(to + channel + i * LANES, LAST, count - i * LANES); \
   }
 /* NaN is never the greatest, and nothing is less than the least finite number. */
-JOINED(greatest_of_1, 1, -FLT_MAX, choose(x > so_far[i], x, so_far[i]), so_far[i])
-JOINED(greatest_of_4, 4, -FLT_MAX, choose(x > so_far[i], x, so_far[i]), so_far[i])
+JOINED(greatest_of_1, 1, -FLT_MAX, larger(x, so_far[i]), so_far[i])
+JOINED(greatest_of_4, 4, -FLT_MAX, larger(x, so_far[i]), so_far[i])
 JOINED(mean_of_1, 1, 0, so_far[i] + x, so_far[i] / all((float)(seen.rows * seen.columns)))
 JOINED(mean_of_4, 4, 0, so_far[i] + x, so_far[i] / all((float)(seen.rows * seen.columns)))
 

@@ -27,8 +27,10 @@
             sum[i][j] += load((const float *)(p + i * c->seen_column_step) + j * LANES) * weight;   \
         }                                                                                           \
       }                                                                                             \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
-      finish(c, sum[i][j], at + i * c->count + j * LANES, channel + j * LANES, LANES);              \
+    UNROLL for (int j = 0; j < VECS; j++) {                                                         \
+      const Last last = last_of(c, channel + j * LANES, LANES);                                     \
+      UNROLL for (int i = 0; i < WIDE; i++) finish(&last, sum[i][j], at + i * c->count + j * LANES); \
+    }                                                                                               \
   }
 STRIP(1, 1) STRIP(1, 2) STRIP(4, 1) STRIP(4, 2)
 
@@ -40,7 +42,8 @@ static void slide_one(const Convolution *c, const char *seen, int64_t at, int64_
       const char *p = seen + row * c->element_row_step + column * c->element_column_step;
       sum += *(const float *)p * c->filters[(row * c->window_columns + column) * c->depth + channel];
     }
-  finish(c, all(sum), at, channel, 1);
+  const Last last = last_of(c, channel, 1);
+  finish(&last, all(sum), at);
 }
 
 /* Four places, or one, for all channels.  The last vector begins where it ends with the depth. */

@@ -80,9 +80,11 @@ typedef struct {
         p0 += 4, p3 += 4, p6 += 4, p9 += 4, p12 += 4;                                               \
       }                                                                                             \
     }                                                                                               \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
-      if (count > j * LANES)                                                                        \
-        finish(c, sum[i][j], at + i * c->out_column_step + j * LANES, filter + j * LANES, count - j * LANES); \
+    UNROLL for (int j = 0; j < VECS; j++)                                                           \
+      if (count > j * LANES) {                                                                      \
+        const Last last = last_of(c, filter + j * LANES, count - j * LANES);                        \
+        UNROLL for (int i = 0; i < WIDE; i++) finish(&last, sum[i][j], at + i * c->out_column_step + j * LANES); \
+      }                                                                                             \
   }
 
 #define TILES(WIDE) TILE(WIDE, 1) TILE(WIDE, 2)
@@ -121,8 +123,6 @@ static int few_of(int64_t depth, int64_t filter, int64_t count) {
 }
 
 #if LANES >= FEWER
-#include <immintrin.h>
-
 /* Two numbers in one pass, whose sums for a filter lie side by side. */
 typedef uint64_t pairs __attribute__((vector_size(4 * LANES)));
 
@@ -183,10 +183,12 @@ static inline vec passes_added(const vec *kept, const vec *sum, int some, int j)
         }                                                                                           \
       }                                                                                             \
     }                                                                                               \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j * LANES < SOME; j++)             \
-      if (count > j * LANES)                                                                        \
-        finish(c, SUMS(kept[i], sum[i], SOME, j), at + i * c->out_column_step + j * LANES,          \
-               filter + j * LANES, count - j * LANES);                                              \
+    UNROLL for (int j = 0; j * LANES < SOME; j++)                                                   \
+      if (count > j * LANES) {                                                                      \
+        const Last last = last_of(c, filter + j * LANES, count - j * LANES);                        \
+        UNROLL for (int i = 0; i < WIDE; i++)                                                       \
+          finish(&last, SUMS(kept[i], sum[i], SOME, j), at + i * c->out_column_step + j * LANES);   \
+      }                                                                                             \
   }
 
 #if LANES == 16

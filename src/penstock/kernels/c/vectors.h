@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512F__) && LANES == 16
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
+#if defined(__AVX512F__) && LANES == 16
 #define HAS_MASKS
 #endif
 
@@ -23,6 +25,21 @@ static inline vec all(float number) { return number - (vec){0}; }
 static inline vec choose(mask where, vec a, vec b) {
   return (vec)((where & (mask)a) | (~where & (mask)b));
 }
+
+/* ``a`` where it is larger, or smaller, and ``b`` where it is not, or one of them is no number. */
+#if defined(__x86_64__) && LANES == 16
+static inline vec larger(vec a, vec b) { return (vec)_mm512_max_ps((__m512)a, (__m512)b); }
+static inline vec smaller(vec a, vec b) { return (vec)_mm512_min_ps((__m512)a, (__m512)b); }
+#elif defined(__x86_64__) && LANES == 8
+static inline vec larger(vec a, vec b) { return (vec)_mm256_max_ps((__m256)a, (__m256)b); }
+static inline vec smaller(vec a, vec b) { return (vec)_mm256_min_ps((__m256)a, (__m256)b); }
+#elif defined(__x86_64__) && LANES == 4
+static inline vec larger(vec a, vec b) { return (vec)_mm_max_ps((__m128)a, (__m128)b); }
+static inline vec smaller(vec a, vec b) { return (vec)_mm_min_ps((__m128)a, (__m128)b); }
+#else
+static inline vec larger(vec a, vec b) { return choose(a > b, a, b); }
+static inline vec smaller(vec a, vec b) { return choose(a < b, a, b); }
+#endif
 
 /* A product that is rounded before anything is added to it. */
 static inline vec rounded(vec product) {

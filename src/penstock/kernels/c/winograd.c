@@ -151,13 +151,14 @@ static int transform_sums(const Work *w, int64_t tile, const float *sums, int64_
   int64_t rows = least(c->rows - place.row, TILE_SIDE), columns = least(c->columns - place.column, TILE_SIDE);
   int64_t first = place.image * c->out_image_step + place.row * c->out_row_step +
                   place.column * c->out_column_step + filter;
+  const Last last = last_of(c, filter, LANES);
   mask has_failed = {0};
   UNROLL for (int row = 0; row < TILE_SIDE; row++) {
     results_of(t[row], y);
     UNROLL for (int column = 0; column < TILE_SIDE; column++) {
       has_failed |= (y[column] - y[column]) != all(0);
       if (row < rows && column < columns)
-        finish(c, y[column], first + row * c->out_row_step + column * c->out_column_step, filter, LANES);
+        finish(&last, y[column], first + row * c->out_row_step + column * c->out_column_step);
     }
   }
   int found = 0;
