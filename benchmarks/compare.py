@@ -26,11 +26,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.cases import Case, all_cases
-from benchmarks.measure import Measurement, measure, verdict
+from benchmarks.measure import PATIENCE, Measurement, measure, verdict
 from benchmarks.more_images import with_images
 
-#: Seconds of a load, or of a round of steps.
-LIMIT: Final = 60.0
 #: What else runs graphs, by engine: who wants it names a Python that has it.
 PEERS: Final = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
@@ -119,7 +117,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")
     parser.add_argument(
-        "--limit", type=float, default=LIMIT, help="seconds of a load, or of a round of steps"
+        "--limit", type=float, default=PATIENCE, help="seconds of a load, or of a round of steps"
     )
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     args = parser.parse_args()

@@ -26,10 +26,8 @@ from typing import Any, Final
 
 from benchmarks.cases import Case
 from benchmarks.growth_graphs import counting, feeding, mixing
-from benchmarks.measure import Measurement, measure, verdict
+from benchmarks.measure import PATIENCE, Measurement, measure, verdict
 
-#: Seconds after which an engine is given up, unless somebody says otherwise.
-LIMIT: Final = 60.0
 #: Steps that a point takes at least: to its first result, to get warm, and to be timed.
 _STEPS: Final = 4
 #: What an engine says of points that it is not asked for.
@@ -86,7 +84,7 @@ def points(
     pythons: Mapping[str, str],
     rounds: int,
     seconds: float,
-    limit: float = LIMIT,
+    limit: float = PATIENCE,
 ) -> Iterator[tuple[int, dict[str, dict[str, Any]]]]:
     """Each size, and what each engine does with it: numbers, or why there are none."""
     given_up: dict[str, str] = {}
@@ -198,7 +196,7 @@ def main() -> None:
     parser.add_argument("--penstock", required=True, metavar="PYTHON")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a load or of steps")
+    parser.add_argument("--limit", type=float, default=PATIENCE, help="seconds of a load or of steps")
     parser.add_argument("--json", type=Path, help="where to write the numbers, or to add to them")
     args = parser.parse_args()
     pythons = {"penstock": args.penstock}

@@ -16,12 +16,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.cases import ROOT, Case, agree, read_arrays
 
 #: A case whose first load takes longer than this is not loaded again.
 SLOW_LOAD = 4.0
+#: Seconds of a load, or of some steps, after which an engine is given up unless somebody says
+#: otherwise.
+PATIENCE: Final = 60.0
 
 
 @dataclass(frozen=False, slots=True)

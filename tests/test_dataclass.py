@@ -141,13 +141,6 @@ def test_the_text_of_what_holds_itself_ends() -> None:
     assert "..." in repr(one)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """One that can be found by its name."""
-
-    value: int
-
-
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_replace_is_that_of_the_library(options: dict[str, bool]) -> None:
     """What is not named stays as it is, whatever it is good for; the old object does, too."""
@@ -162,6 +155,13 @@ def test_replace_is_that_of_the_library(options: dict[str, bool]) -> None:
         with pytest.raises(TypeError, match="other"):
             replace(one, other=1)
     assert type(replace(_empty(dataclass)())).__name__ == "Empty"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """One that can be found by its name."""
+
+    value: int
 
 
 def test_they_are_copied_and_pickled() -> None:

@@ -70,7 +70,7 @@ class Options:
         """
         known = _known.get(type(self)) or _learn(type(self))
         values = known.values_of(self)
-        # Most fields have their defaults, and loading a small graph is no more work than this.
+        # Most fields have their defaults, which fit; a small graph's load would notice the rest.
         for place in compress(count(), map(operator.is_not, values, known.defaults)):
             declared = known.fields[place]
             if not declared.fits(values[place]):
