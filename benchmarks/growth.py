@@ -196,7 +196,9 @@ def main() -> None:
     parser.add_argument("--penstock", required=True, metavar="PYTHON")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")
-    parser.add_argument("--limit", type=float, default=PATIENCE, help="seconds of a load or of steps")
+    parser.add_argument(
+        "--limit", type=float, default=PATIENCE, help="seconds of a load or of steps"
+    )
     parser.add_argument("--json", type=Path, help="where to write the numbers, or to add to them")
     args = parser.parse_args()
     pythons = {"penstock": args.penstock}
