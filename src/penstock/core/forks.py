@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from bisect import insort
 from collections.abc import Callable
+from operator import itemgetter
 from threading import Lock, RLock
 from typing import Any, Final, TypeVar
 
@@ -60,8 +62,8 @@ def held_at_forks(lock: _AnyLock, *, order: int | None = None) -> _AnyLock:
     if order is None:
         _innermost.append(lock)
     else:
-        _outer.append((order, lock))
-        _outer.sort(key=lambda item: item[0])
+        # In one operation: another thread may be forking, and looks at all of them.
+        insort(_outer, (order, lock), key=itemgetter(0))
     return lock
 
 
