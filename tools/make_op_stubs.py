@@ -17,7 +17,7 @@ from penstock.builder import ops
 from penstock.builder.op_function import function_name
 from penstock.builder.signatures import inferred_attrs, signature_of
 from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
-from penstock.catalogue.registry import get_op, listed_ops
+from penstock.catalogue.registry import get_op, is_builtin_op, listed_ops
 
 STUB = Path(ops.__file__).with_suffix(".pyi")
 #: What is written out by hand, by module.
@@ -79,7 +79,8 @@ def main() -> None:
 def stub() -> str:
     """The whole file."""
     results: dict[tuple[tuple[str, str], ...], str] = {}
-    lines = [function(op, results) for op in map(get_op, listed_ops())]
+    own = filter(is_builtin_op, listed_ops())
+    lines = [function(op, results) for op in map(get_op, own)]
     tuples = [named_tuple(name, fields) for fields, name in results.items()]
     by_hand = [
         f"from penstock.builder.{module} import {', '.join(f'{n} as {n}' for n in names)}\n"
