@@ -70,7 +70,7 @@ class Options:
         """
         known = _known.get(type(self)) or _learn(type(self))
         values = known.values_of(self)
-        # Most fields have their defaults, which fit; a small graph's load would notice the rest.
+        # Most fields have their defaults, which fit: to look at these again would take time.
         for place in compress(count(), map(operator.is_not, values, known.defaults)):
             declared = known.fields[place]
             if not declared.fits(values[place]):

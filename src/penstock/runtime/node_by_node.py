@@ -1,7 +1,6 @@
 """A graph that stands for one function, and is run node by node.
 
-In:   the executor of a graph without arguments from elsewhere, sends and effects; what a function
-      of it would take.
+In:   the executor of a graph that has no effects and sends nothing; what the function would take.
 Out:  what that would give.
 Not:  makes no executor, and knows no text.
 

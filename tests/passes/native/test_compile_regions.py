@@ -400,6 +400,34 @@ def test_what_is_run_node_by_node_can_be_ended() -> None:
         )
 
 
+@pytest.mark.parametrize("turns", [0, 2])
+@pytest.mark.parametrize("equation", [b"ij,jk", b"ij->ik", b"ij,jk->iz", b"ij.,jk->ik"])
+def test_what_makes_no_sense_in_a_loop_is_told_as_before(equation: bytes, turns: int) -> None:
+    """Text is not written before it is needed, and yet the error is that of the dataflow tier."""
+    graph = ps.Graph()
+    with graph.as_default():
+        n, x = ps.placeholder("int32", [], name="n"), ps.placeholder("float32", [3, 3], name="x")
+        ends = ps.while_loop(
+            lambda i, _: i < n,
+            lambda i, a: (i + 1, ps.ops.einsum([a, a], equation="ij,jk->ik")),
+            [0, x],
+        )
+        ps.identity(ends[1], name="y")
+    proto = graph.as_graph_def()
+    [product] = [node for node in proto.node if node.op == "Einsum"]
+    product.attr["equation"].s = equation
+    told = []
+    for tier in ps.Tier:
+        with ps.Session(proto, config=ps.Config(tier=tier)) as session:
+            try:
+                session.run("y:0", {"x:0": np.ones((3, 3), np.float32), "n:0": turns})
+                told.append("")
+            except errors.InvalidArgumentError as error:
+                told.append(error.message)
+    assert told[0] == told[1]
+    assert bool(told[0]) == (turns > 0 or equation in (b"ij,jk", b"ij->ik"))
+
+
 def test_threads_may_share_a_program() -> None:
     """Many steps at once give each its own answer."""
     xs = [RANDOM.standard_normal((3, 4), np.float32) for _ in range(4)]

@@ -59,7 +59,7 @@ def compile_regions(
 
     Args:
         draft: the graph.
-        loops: the possible ones.
+        loops: what ``possible_loops`` finds in it, before anything is changed.
         min_nodes: of straight regions; None if there are to be none.
         goes_inside: whether loops in loops go, too; then they all must.
         draws: whether loops may draw random numbers.  Then there is one region at most: where a
