@@ -1,4 +1,4 @@
-"""Windows of three by three with fewer products give what all products give."""
+"""Windows of three by three give what all products give, in one plane or several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.core.values import Array
 from penstock.kernels.c import filters as filters_module
-from penstock.kernels.c.convolution import Convolver
+from penstock.kernels.c.convolution import OF_VOLUMES, Convolver
 from penstock.kernels.c.filters import transformed
 from penstock.kernels.c.library import library
 from penstock.kernels.values.windows import Window
@@ -24,6 +24,8 @@ from support.shared_library import KINDS
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
 SAME = (Window(3, margins=None),) * 2
+#: The same for volumes.
+DEEP = (Window(3, margins=None),) * 3
 #: Products of one result for which five millionths are enough.
 _FEW_TERMS = 9 * 512
 
@@ -46,7 +48,7 @@ def check(got: Array | None, images: Array, filters: Array, wanted: Array) -> No
     A running sum's error, over a large result, grows with the root of how many are added up.
     """
     assert got is not None
-    terms = math.prod(filters.shape[:3])
+    terms = math.prod(filters.shape[:-1])
     large = 3 * np.sqrt(np.mean(images**2) * np.mean(filters**2) * terms)
     most = 5e-6 * max(1, math.sqrt(terms / _FEW_TERMS))
     np.testing.assert_allclose(got, wanted, rtol=0, atol=most * max(large, np.abs(wanted).max()))
@@ -57,8 +59,9 @@ def check(got: Array | None, images: Array, filters: Array, wanted: Array) -> No
 
 @settings(max_examples=40)
 @given(
-    st.integers(1, 3), st.integers(1, 30), st.integers(1, 30), st.sampled_from([16, 48, 112]),
-    st.sampled_from([32, 96]), st.integers(0, 3), st.integers(0, 3), st.booleans(),
+    st.integers(1, 3), st.integers(1, 30), st.integers(1, 30),
+    st.sampled_from([8, 16, 24, 48, 112]), st.sampled_from([8, 16, 24, 32, 40, 80, 96]),
+    st.integers(0, 9), st.integers(0, 3), st.booleans(),
 )  # fmt: skip
 def test_results_are_those_of_all_products(
     batch: int, rows: int, columns: int, depth: int, count: int, before: int, after: int,
@@ -72,6 +75,7 @@ def test_results_are_those_of_all_products(
     wanted = expected(images, filters, windows)
     places = wanted.shape[1], wanted.shape[2]
     has_tiles = batch * math.prod(-(-number // 4) for number in places) >= 12
+    has_tiles = has_tiles and depth * count >= 192
     for kind in KINDS:
         with pytest.MonkeyPatch.context() as patch:
             watched = Watched(kind)
@@ -79,6 +83,66 @@ def test_results_are_those_of_all_products(
             filters = remade(filters)
             check(Convolver(lambda _sizes: windows)(images, filters), images, filters, wanted)
             assert watched.taken == ["winograd" if has_tiles else "direct"]
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 20), st.integers(1, 20), st.integers(1, 20), st.sampled_from([8, 16, 24, 48]),
+    st.sampled_from([8, 16, 24, 32, 48]), st.integers(1, 4), st.integers(0, 3), st.integers(0, 5),
+)  # fmt: skip
+def test_windows_may_see_several_planes(
+    planes: int, rows: int, columns: int, depth: int, count: int, deep: int, before: int, after: int
+) -> None:
+    """Each tile in some planes, those before the first one and after the last one, too."""
+    windows = Window(deep, margins=(before, after)), *SAME
+    if planes + before + after < deep:
+        return
+    images, filters = floats(planes, rows, columns, depth), constant(deep, 3, 3, depth, count)
+    wanted = expected(images[np.newaxis], filters, windows)[0]
+    tiles = math.prod(-(-number // 4) for number in wanted.shape[1:3])
+    has_tiles = len(wanted) * tiles >= 12 and deep * depth * count >= 192
+    for kind in KINDS:
+        with pytest.MonkeyPatch.context() as patch:
+            watched = Watched(kind)
+            use(watched, patch)
+            filters = remade(filters)
+            got = Convolver(lambda _sizes: windows, rank=OF_VOLUMES)(images, filters)
+            check(got, images, filters, wanted)
+            assert watched.taken == ["winograd" if has_tiles else "direct"]
+
+
+def test_planes_of_many_channels(watched: Watched) -> None:
+    """Of which a group has fewer, down to one tile in one plane."""
+    for depth, count in ((256, 48), (1024, 32)):
+        images, filters = floats(7, 8, 9, depth), constant(3, 3, 3, depth, count)
+        got = Convolver(lambda _sizes: DEEP, rank=OF_VOLUMES)(images, filters)
+        check(got, images, filters, expected(images[np.newaxis], filters, DEEP)[0])
+    assert watched.taken == ["winograd"] * 2
+
+
+@pytest.mark.parametrize("count", [8, 16, 40])
+def test_results_may_have_gaps(watched: Watched, count: int) -> None:
+    """What is between them stays; bias and limits are those of each filter."""
+    images, filters, bias = floats(3, 14, 13, 8), constant(3, 3, 3, 8, count), floats(count)
+    whole = np.full((6, 28, 26, count), 7, np.float32)
+    into = whole[::2, 1::2, ::2]
+    convolve = Convolver(lambda _sizes: DEEP, (-0.5, 1.0), rank=OF_VOLUMES)
+    assert convolve(images, filters, bias, into=into) is into
+    wanted = expected(images[np.newaxis], filters, DEEP, bias)[0]
+    check(into, images, filters, np.clip(wanted, -0.5, 1.0))
+    into[...] = 7
+    assert (whole == 7).all()
+    assert watched.taken == ["winograd"]
+
+
+@pytest.mark.parametrize("count", [8, 16, 40])
+def test_volumes_may_have_something_added(watched: Watched, count: int) -> None:
+    """To results of few filters, too, of which two tiles fill a vector."""
+    images, filters = floats(3, 9, 13, 8), constant(3, 3, 3, 8, count)
+    added = floats(3, 9, 13, count)
+    got = Convolver(lambda _sizes: DEEP, rank=OF_VOLUMES)(images, filters, added=added)
+    check(got, images, filters, expected(images[np.newaxis], filters, DEEP)[0] + added)
+    assert watched.taken == ["winograd"]
 
 
 def test_what_is_added_and_limits_come_last(watched: Watched) -> None:
@@ -116,11 +180,13 @@ def test_errors_are_about_those_of_all_products(watched: Watched, depth: int) ->
     assert np.sqrt(np.mean((by_tiles - wanted) ** 2)) / largest < 4 * rounded + 1e-7
 
 
+@pytest.mark.parametrize("depth", [24, 48])
+@pytest.mark.parametrize("count", [8, 16, 24, 48, 96])
 def test_bits_do_not_depend_on_vectors_threads_and_neighbours(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, depth: int, count: int
 ) -> None:
     """Of all kinds that multiply and add at once; groups of tiles begin elsewhere in a batch."""
-    images, filters = floats(3, 21, 23, 48), constant(3, 3, 48, 96)
+    images, filters = floats(3, 21, 23, depth), constant(3, 3, depth, count)
     found = set()
     for kind, helpers in itertools.product(list(KINDS)[1:] or KINDS, (0, 1, 3)):
         use(Watched(kind, helpers), monkeypatch)
@@ -135,10 +201,33 @@ def test_bits_do_not_depend_on_vectors_threads_and_neighbours(
     assert len(found) == 1
 
 
-def test_nothing_is_written_beside_the_result(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("depth", [8, 16, 24])
+@pytest.mark.parametrize("count", [8, 16, 24, 48])
+def test_bits_of_a_plane_do_not_depend_on_others(
+    monkeypatch: pytest.MonkeyPatch, depth: int, count: int
 ) -> None:
-    """Neither before nor after it, nor beside images with zeros around them, nor filters."""
+    """Alone with those that it sees, it has the bits that it has in a volume."""
+    images, filters = floats(19, 11, 13, depth), constant(3, 3, 3, depth, count)
+    found = set()
+    for kind, helpers in itertools.product(list(KINDS)[1:] or KINDS, (0, 1, 3)):
+        use(Watched(kind, helpers), monkeypatch)
+        whole = Convolver(lambda _sizes: DEEP, rank=OF_VOLUMES)(images, filters)
+        flat = Convolver(lambda _sizes: (Window(3), *SAME), rank=OF_VOLUMES)
+        some = flat(images[4:11], filters)
+        assert whole is not None
+        assert some is not None
+        assert whole[5:10].tobytes() == some.tobytes()
+        found.add(whole.tobytes())
+        filters = remade(filters)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("depth", [8, 16, 24])
+@pytest.mark.parametrize("count", [8, 24, 32, 40])
+def test_nothing_is_written_beside_the_result(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, depth: int, count: int
+) -> None:
+    """Neither before nor after it, nor beside transformed filters."""
     guard, made = 64, []
 
     def guarded(shape: tuple[int, ...], dtype: np.dtype[np.float32]) -> Array:
@@ -148,12 +237,12 @@ def test_nothing_is_written_beside_the_result(
         part: Array = whole[guard : guard + size].reshape(shape)
         return part
 
-    images, filters = floats(2, 15, 17, 16), constant(3, 3, 16, 32)
+    images, filters = floats(5, 15, 17, depth), constant(3, 3, 3, depth, count)
     with monkeypatch.context() as patch:
         patch.setattr(np, "empty", guarded)
-        got = Convolver(lambda _sizes: SAME)(images, filters)
-    check(got, images, filters, expected(images, filters, SAME))
-    assert len(made) == 3
+        got = Convolver(lambda _sizes: DEEP, rank=OF_VOLUMES)(images, filters)
+    check(got, images, filters, expected(images[np.newaxis], filters, DEEP)[0])
+    assert len(made) == 2
     for whole in made:
         assert (whole[:guard] == 777).all()
         assert (whole[-guard:] == 777).all()
@@ -177,6 +266,19 @@ def test_what_is_not_finite_spoils_no_neighbour(
     assert watched.taken == ["winograd", "direct", "direct"]
 
 
+@pytest.mark.parametrize("count", [8, 16, 32])
+def test_nor_a_neighbour_in_another_plane(watched: Watched, count: int) -> None:
+    """Planes that do not see it have the numbers that they had."""
+    images, filters = floats(9, 12, 12, 8), constant(3, 3, 3, 8, count)
+    images[4, 5, 6, 3] = np.inf
+    got = Convolver(lambda _sizes: DEEP, rank=OF_VOLUMES)(images, filters)
+    assert got is not None
+    sees_it = np.zeros(got.shape[:3], bool)
+    sees_it[3:6, 4:7, 5:8] = True
+    np.testing.assert_array_equal(np.isfinite(got).all(3), ~sees_it)
+    assert watched.taken == ["winograd", "direct"]
+
+
 def test_an_infinite_bias_is_none_of_that(watched: Watched) -> None:
     """It is added to sums that are finite."""
     bias = floats(32)
@@ -194,9 +296,10 @@ def test_an_infinite_bias_is_none_of_that(watched: Watched) -> None:
 @pytest.mark.parametrize(
     ("depth", "count", "window"),
     [
-        (24, 32, Window(3)),
+        (20, 32, Window(3)),
         (1040, 32, Window(3)),
-        (16, 48, Window(3)),
+        (16, 36, Window(3)),
+        (8, 16, Window(3)),
         (16, 32, Window(3, stride=2)),
         (16, 32, Window(3, dilation=2)),
         (16, 32, Window(2)),
@@ -204,11 +307,20 @@ def test_an_infinite_bias_is_none_of_that(watched: Watched) -> None:
     ],
 )
 def test_others_have_all_products(watched: Watched, depth: int, count: int, window: Window) -> None:
-    """Channels that fill no vectors or are very many, and windows of other sizes and steps."""
+    """Channels that fill half of no vector, are very many or very few, and other windows."""
     images, filters = floats(1, 16, 14, depth), constant(window.size, window.size, depth, count)
     windows = (window, window)
     got = Convolver(lambda _sizes: windows)(images, filters)
     check(got, images, filters, expected(images, filters, windows))
+    assert watched.taken == ["direct"]
+
+
+@pytest.mark.parametrize("deep", [Window(3, stride=2), Window(3, dilation=2)])
+def test_so_have_planes_with_others_between(watched: Watched, deep: Window) -> None:
+    """Their windows, moved by one plane, see other planes."""
+    images, filters, windows = floats(9, 12, 12, 16), constant(3, 3, 3, 16, 16), (deep, *SAME)
+    got = Convolver(lambda _sizes: windows, rank=OF_VOLUMES)(images, filters)
+    check(got, images, filters, expected(images[np.newaxis], filters, windows)[0])
     assert watched.taken == ["direct"]
 
 

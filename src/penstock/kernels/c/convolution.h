@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 22
+#define PENSTOCK_LAYOUT 23
 
 /* Filters that are put into the order in which they are read, or a batch of them.  Steps are in bytes. */
 typedef struct {

@@ -12,6 +12,7 @@ training do, nobody asks twice.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from ctypes import addressof
@@ -27,8 +28,9 @@ from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 
 FLOAT: Final = np.dtype(np.float32)
-#: What Winograd's way makes of the nine elements of a window.
+#: What Winograd's way makes of the nine elements of a window; and filters of its blocks, at most.
 _POINTS: Final = 36
+_WIDEST_BLOCK: Final = 32
 #: Fewer numbers are transformed by one thread.
 _SHARED: Final = 1 << 16
 #: More numbers are packed for the first work, and kept: to pack them takes long.
@@ -96,7 +98,7 @@ def _factors_turned(filters: Array) -> Factors:
 
 
 def transformed(filters: Array) -> Array:
-    """What ``winograd.c`` reads for filters, [3, 3, depth, count]."""
+    """What ``winograd.c`` reads for filters, [3, 3, depth, count], or by planes of these."""
     return _made_once(_transform, filters)
 
 
@@ -146,8 +148,12 @@ def _transform(filters: Array) -> Array:
     with_c = library()
     assert with_c is not None
     filters = np.ascontiguousarray(filters)
-    depth, count = filters.shape[2:]
-    result = np.empty((_POINTS, depth, count), FLOAT)
-    packing = Packing(filters=address(filters), packed=address(result), depth=depth, count=count)
+    *planes, _, _, depth, count = filters.shape
+    elements, blocks = math.prod(planes) * depth, -(-count // _WIDEST_BLOCK)
+    result = np.empty((blocks, _POINTS, elements, _WIDEST_BLOCK), FLOAT)
+    packing = Packing(
+        filters=address(filters), packed=address(result),
+        elements=elements, depth=depth, count=count,
+    )  # fmt: skip
     with_c.transform_filters(packing, contention.helpers(HELPERS) if filters.size >= _SHARED else 0)
     return result

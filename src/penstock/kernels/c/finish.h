@@ -29,4 +29,11 @@ static inline void finish(const Last *last, vec sum, int64_t at) {
   store_some(last->out + at, smaller(last->high, larger(last->low, sum)), last->count);
 }
 
+/* The same for one half of a vector, with as many filters. */
+static inline void finish_half(const Last *last, vec sum, int half, int64_t at) {
+  sum += last->bias;
+  if (last->added) sum += load_halves(last->added + at, last->added + at);
+  store_half(last->out + at, smaller(last->high, larger(last->low, sum)), half);
+}
+
 #endif

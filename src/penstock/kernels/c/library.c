@@ -104,7 +104,6 @@ PUBLIC void penstock_convolve(int kind, const Convolution *convolution, int help
 
 /* Windows of three by three, side by side, if all sums are finite; whether they are. */
 PUBLIC int penstock_winograd(int kind, const Convolution *convolution, int helpers) {
-  frame(convolution, helpers);
   return winograd_of[kind]->convolve(convolution, helpers);
 }
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 22
+_LAYOUT: Final = 23
 _LIBRARY: Final = os.path.join(os.path.dirname(__file__), "kernels.clib")
 #: The library, once it was asked for.  Only grows; each access is one operation of the list.
 _loaded: Final[list[Any]] = []

@@ -26,14 +26,17 @@ _BYTES: Final = FLOAT.itemsize
 #: What sees one image, or plane, at a time.
 _ONE_PLANE: Final = Window(1)
 #: Results of a tile in either direction; fewer tiles than that read their weights too seldom, and
-#: channels and filters must fill vectors.  What tiles of more channels see stays in no cache.
+#: channels and filters must fill half of a vector.  What tiles of more channels see stays in no
+#: cache.
 _TILE: Final = 4
 _FEWEST_TILES: Final = 12
 #: As many pay for a transformation of the filters that is for one step alone.
 _TILES_OF_ONE_STEP: Final = 64
-_WHOLE_DEPTH: Final = 16
+_HALF_A_VECTOR: Final = 8
 _MOST_DEPTH: Final = 1_024
-_WHOLE_COUNT: Final = 32
+#: Channels, on all planes of a window, times filters: fewer products than that pay for no
+#: transformation of what tiles see, and of their sums.
+_FEWEST_PRODUCTS: Final = 192
 
 
 class Way(NamedTuple):
@@ -94,7 +97,7 @@ def sliding(
         ValueError: a window is larger than what it slides over.
 
     """
-    deep, *flat = windows = (_ONE_PLANE,) * (3 - len(windows)) + tuple(windows)
+    windows = (_ONE_PLANE,) * (3 - len(windows)) + tuple(windows)
     fits = [window.fit(length) for window, length in zip(windows, shape, strict=False)]
     if not all(fit.places for fit in fits) or any(min(f.before, f.after) < 0 for f in fits):
         return None
@@ -112,9 +115,9 @@ def sliding(
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
     direct, fewer = _directly(work, fits, windows, at_once, has_gaps=has_gaps), None
-    if at_once > 1 and deep == _ONE_PLANE and is_tiled(result, depth, flat):
-        fewer = _with_fewer_products(work, fits, windows)
-    is_for_constants = not is_tiled(result, depth, flat, changes=True)
+    if at_once > 1 and is_tiled(result, depth, windows):
+        fewer = _with_fewer_products(work, fits)
+    is_for_constants = not is_tiled(result, depth, windows, changes=True)
     return Sliding(result, products, direct, fewer, is_for_constants)
 
 
@@ -124,19 +127,23 @@ def is_tiled(
     """Whether results are computed four by four, from fewer products.
 
     Args:
-        shape: of results, [batch, rows, columns, count].
+        shape: of results, [batch, rows, columns, count]; planes of a volume are a batch.
         depth: the channels of images.
-        windows: by rows and by columns.
+        windows: by planes, if they see several, by rows and by columns.
         changes: whether filters are other ones in each step.
 
     """
     fewest = _TILES_OF_ONE_STEP if changes else _FEWEST_TILES
+    *deep, above, beside = windows
+    batch, *places, count = shape
     return (
-        all((window.size, window.stride, window.dilation) == (3, 1, 1) for window in windows)
-        and depth % _WHOLE_DEPTH == 0
+        all((window.stride, window.dilation) == (1, 1) for window in windows)
+        and above.size == beside.size == 3
+        and depth % _HALF_A_VECTOR == 0
         and depth <= _MOST_DEPTH
-        and shape[-1] % _WHOLE_COUNT == 0
-        and shape[0] * math.prod(-(-places // _TILE) for places in shape[1:3]) >= fewest
+        and count % _HALF_A_VECTOR == 0
+        and math.prod(window.size for window in deep) * depth * count >= _FEWEST_PRODUCTS
+        and batch * math.prod(-(-number // _TILE) for number in places) >= fewest
     )
 
 
@@ -167,17 +174,11 @@ def _directly(
     return Way(framed, work)
 
 
-def _with_fewer_products(work: Convolution, fits: Sequence[Fit], windows: Sequence[Window]) -> Way:
-    """Tiles of four by four places, the last of which may have less than that in the result."""
+def _with_fewer_products(work: Convolution, fits: Sequence[Fit]) -> Way:
+    """Tiles of four by four places, which see images where they are, and zeros around them."""
     work = Convolution.from_buffer_copy(work)
-    lengths = work.image_rows, work.image_columns
-    wide = [
-        Fit(fit.places, fit.before, _TILE * -(-fit.places // _TILE) + 2 - length - fit.before)
-        for fit, length in zip(fits[1:], lengths, strict=True)
-    ]
-    framed = _framed(work, [fits[0], *wide], 0)
-    _see(work, _steps(framed), windows)
-    return Way(framed, work)
+    work.planes_before, work.rows_before, work.columns_before = (fit.before for fit in fits)
+    return Way(None, work)
 
 
 def _see(work: Convolution, steps: Sequence[int], windows: Sequence[Window]) -> None:

@@ -19,6 +19,7 @@
 
 #include <math.h>
 
+#include "few.h"
 #include "finish.h"
 #include "kinds.h"
 #include "windows.h"
@@ -105,22 +106,6 @@ static const Tile TILE_OF[][2] = {
 _Static_assert(sizeof TILE_OF / sizeof *TILE_OF == WIDEST, "each width has its tiles");
 
 /* -- a few filters ---------------------------------------------------------------------------- */
-
-/*
- * With one vector of filters, each product needs a number of the image in all lanes, which takes as long
- * as two products; and eight filters fill half of a long vector.  So two neighbouring numbers are taken at a
- * time, in lanes by turns: a vector of weights has those of both for half as many filters.  Each result is the
- * sum of two: over numbers of even and of odd depth; with shorter vectors, too, so that they give the same
- * bits.
- */
-#define FEW 16
-#define FEWER 8
-
-/* FEW, FEWER, or 0 if there are more. */
-static int few_of(int64_t depth, int64_t filter, int64_t count) {
-  if (LANES < FEWER || depth % 2 || filter % (2 * FEW) || count - filter > FEW) return 0;
-  return count - filter > FEWER ? FEW : FEWER;
-}
 
 #if LANES >= FEWER
 /* Two numbers in one pass, whose sums for a filter lie side by side. */
@@ -216,11 +201,6 @@ static const FewTile FEW_TILE_OF[][2] = {
     {0},
 };
 
-/* Where the weight of an element for one of some filters is, among those of two elements. */
-static int64_t place_of(int64_t element, int64_t filter, int some) {
-  return LANES < some ? element % 2 * some + filter : 2 * filter + element % 2;
-}
-
 /* -- filters in the order in which tiles read them ------------------------------------------- */
 
 /* Vectors of the block that begins with a filter. */
@@ -236,7 +216,7 @@ static int64_t packed_bytes(int64_t elements, int64_t count) {
 static void pack_few(const Packing *p, const char *from, float *to, int some, int64_t count) {
   for (int64_t element = 0; element < p->elements; element++, from += p->element_step)
     for (int64_t filter = 0; filter < some; filter++)
-      to[element / 2 * 2 * some + place_of(element, filter, some)] =
+      to[element / 2 * 2 * some + place_of_few(element, filter, some)] =
           filter < count ? *(const float *)(from + filter * p->filter_step) : 0.0f;
 }
 
@@ -379,13 +359,14 @@ static void convolve(const Convolution *c, int helpers) {
   penstock_share(dense_piece, &dense, groups * blocks * dense.pieces_in_group, 1, helpers);
 }
 
-/* One tile of what has one window element: see winograd.h. */
+/* One tile of places that follow each other: see winograd.h. */
 BLOCK_PRODUCT(OF_KIND(KIND, block_product)) {
-  Convolution c = {.out = out, .low = -INFINITY, .high = INFINITY, .depth = depth, .count = BLOCK};
-  c.window_planes = c.window_rows = c.window_columns = 1, c.out_column_step = BLOCK, c.seen_column_step = row_step;
   const int64_t step = BLOCK * (int64_t)sizeof(float);
-  const Weights own = {(const char *)weights, (const char *)weights + depth * step, step};
-  TILE_OF[count - 1][1](&c, (const char *)rows, &own, 0, 0, BLOCK);
+  const Weights own = {weights, weights + c->window_planes * c->depth * step, step};
+  if (few)
+    FEW_TILE_OF[wide - 1][few > FEWER](c, seen, (const float *)weights, at, 0, few);
+  else
+    TILE_OF[wide - 1][1](c, seen, &own, at, 0, BLOCK);
 }
 
 const Kind OF_KIND(KIND, tiles) = {WIDEST, packed_bytes, pack, convolve};

@@ -56,6 +56,16 @@ static inline vec rounded(vec product) {
 static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
 
 #ifdef HAS_MASKS
+/* The halves of a vector, which are in two places. */
+static inline vec load_halves(const float *a, const float *b) {
+  return (vec)_mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(a)), _mm256_loadu_ps(b), 1);
+}
+
+static inline void store_half(float *to, vec value, int half) {
+  __m512 both = (__m512)value;
+  _mm256_storeu_ps(to, half ? _mm512_extractf32x8_ps(both, 1) : _mm512_castps512_ps256(both));
+}
+
 /* For the first lanes, so many of them. */
 static inline __mmask16 first_lanes(int64_t count) { return (__mmask16)((1u << count) - 1); }
 
@@ -67,6 +77,17 @@ static inline void store_part(float *to, vec value, int64_t count) {
   _mm512_mask_storeu_ps(to, first_lanes(count), (__m512)value);
 }
 #else
+static inline vec load_halves(const float *a, const float *b) {
+  vec both;
+  memcpy(&both, a, sizeof both / 2);
+  memcpy((char *)&both + sizeof both / 2, b, sizeof both / 2);
+  return both;
+}
+
+static inline void store_half(float *to, vec value, int half) {
+  memcpy(to, (const char *)&value + half * sizeof value / 2, sizeof value / 2);
+}
+
 static inline vec load_part(const float *from, int64_t count) {
   vec some = {0};
   memcpy(&some, from, (size_t)count * sizeof(float));

@@ -11,17 +11,18 @@
 #define SEEN (SEEN_SIDE * SEEN_SIDE)
 
 typedef struct {
-  /* Filters, [3, 3, depth, count], of whole vectors: 36 numbers of the nine of each channel and filter.  They are
-     packed block by block: [36, depth] numbers for each filter of a block side by side. */
+  /* Filters, [planes, 3, 3, depth, count]: 36 numbers of the nine of each plane, channel and filter.  Each block of
+     filters has [36, planes, depth] numbers for each of its own, with zeros for those that there are not; a few of
+     them lie as few.h says. */
   void (*transform_filters)(const Packing *packing, int helpers);
-  /* A convolution with such filters; images are framed so that tiles may go beyond the last results.  Whether all
-     sums are finite: if not, those beside an infinite one may be wrong. */
+  /* A convolution with such filters: of images, or of a volume, whose planes are one step apart.  Whether all sums
+     are finite: if not, those beside an infinite one may be wrong. */
   int (*convolve)(const Convolution *convolution, int helpers);
 } Winograd;
 
-/* Rows that lie so many bytes apart, as many as a tile is wide at most, times the packed weights of one block: a
-   block of results for each. */
+/* Sums of ``wide`` places side by side, as many as a tile has at most, for one block of filters or a few, with
+   weights that begin there; written from ``at`` on. */
 #define BLOCK_PRODUCT(NAME)                                                                                \
-  void NAME(const float *rows, int64_t row_step, int64_t count, int64_t depth, const float *weights, float *out)
+  void NAME(const Convolution *c, int few, const char *seen, int64_t wide, const char *weights, int64_t at)
 
 #endif

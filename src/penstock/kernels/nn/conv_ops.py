@@ -46,7 +46,6 @@ from penstock.kernels.values.windows import (
     pad,
     per_dimension,
     seen_by,
-    tap,
 )
 
 Convolve = Callable[[Array, Array], Array]
@@ -248,7 +247,7 @@ def convolve_volumes(
     """Three dimensions, in C; None if it has no way for that.
 
     Of large images some places are computed at once, so that what is around them, which they are
-    put into, stays in the caches.
+    put into, stays in the caches; or all, if they are seen where they are.
 
     Args:
         images: [batch, planes, rows, columns, depth].
@@ -268,50 +267,18 @@ def convolve_volumes(
         return None
     check_new(shape, images.dtype)
     result = np.empty(shape, images.dtype) if into is None else into
-    is_by_plane = is_tiled(shape[1:], filters.shape[3], flat, changes=not is_constant(filters))
     length, in_plane = images.shape[1], max(math.prod(images.shape[2:]), 1)
     step = max(numbers_at_once // in_plane, 1)
+    if is_tiled(shape[1:], filters.shape[3], windows, changes=not is_constant(filters)):
+        step = shape[1]
     for number, first in itertools.product(range(len(images)), range(0, shape[1], step)):
         places = slice(first, min(first + step, shape[1]))
         seen, here = seen_by(places, deep, fits[0], length)
         near = replace(deep, margins=(here.before, here.after)), *flat
         planes, there = images[number, seen], result[number, places]
-        if is_by_plane:
-            done = _plane_by_plane(planes, filters, near, bias, limits, there)
-        else:
-            done = convolver_for(near, limits)(planes, filters, bias, into=there)
-        if done is None:
+        if convolver_for(near, limits)(planes, filters, bias, into=there) is None:
             return None
     return result
-
-
-def _plane_by_plane(
-    planes: Array,
-    filters: Array,
-    windows: tuple[Window, ...],
-    bias: Array | None,
-    limits: Limits,
-    into: Array,
-) -> Array | None:
-    """Windows over two dimensions, for each plane of the filters: these take fewer products.
-
-    With the last of the sums come a bias, and limits for the results.
-    """
-    deep, *flat = windows
-    fit = deep.fit(len(planes))
-    [padded] = pad(planes[np.newaxis], [fit], 0)
-    total: Array | None = None
-    for n in range(deep.size - 1):
-        seen = padded[tap(deep, fit, n)]
-        total = convolver_for(tuple(flat))(seen, filters[n], None, total)
-        if total is None:
-            return None
-    seen, straight = padded[tap(deep, fit, deep.size - 1)], into.flags.c_contiguous
-    last = convolver_for(tuple(flat), limits)
-    total = last(seen, filters[-1], bias, total, into if straight else None)
-    if total is not None and not straight:
-        into[...] = total
-    return total
 
 
 def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: int) -> Array:
