@@ -32,12 +32,13 @@ def arrays(shapes: list[tuple[int, ...]], dtype: Any = np.float32) -> list[Any]:
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.bool_, ml_dtypes.bfloat16, np.complex128])
+@pytest.mark.parametrize("near", [1, 300, LARGE])
 def test_rows_of_all_follow_each_other(
-    shapes: list[tuple[int, ...]], axis: Any, dtype: Any
+    shapes: list[tuple[int, ...]], axis: Any, dtype: Any, near: int
 ) -> None:
-    """As numpy has them, whichever axis it is."""
+    """As numpy has them, whichever axis it is, and however many are put together at a time."""
     values = arrays(shapes, dtype)
-    made = joined_by_rows(values, axis, large=0)
+    made = joined_by_rows(values, axis, large=0, near=near)
     expected = np.concatenate(values, axis)
     assert made is not None
     assert made.dtype == expected.dtype

@@ -22,6 +22,9 @@ from penstock.kernels.parallel.strided_copies import put
 LARGE: Final = 8 << 20
 #: Portions for each thread, so that one that is late does not keep all waiting.
 _PORTIONS: Final = 2
+#: Bytes of a portion, at most: lines of memory that two arrays share stay in a cache from the one
+#: to the other.
+_NEAR: Final = 2 << 20
 #: Without numpy's search for classes that override it, which takes a quarter of the time.
 join: Final[Callable[..., Array]] = getattr(np.concatenate, "_implementation", np.concatenate)
 
@@ -37,11 +40,20 @@ def joined(values: Sequence[Value], axis: Value) -> Array:
     return made if made is not None else join(values, axis)
 
 
-def joined_by_rows(values: Sequence[Value], axis: Value, large: int = LARGE) -> Array | None:
+def joined_by_rows(
+    values: Sequence[Value], axis: Value, large: int = LARGE, near: int = _NEAR
+) -> Array | None:
     """The arrays one after the other along an axis, some rows of each at a time.
 
     A row is what follows in memory from one place of the axes before.  None if the result is not
     large, or has few rows, or the arrays do not fit.
+
+    Args:
+        values: arrays.
+        axis: a number, perhaps an array.
+        large: bytes from which on a result is large.
+        near: bytes of rows that are put together at a time, but for one row at least.
+
     """
     first = values[0]
     if sum(value.nbytes for value in values) < large or not -first.ndim <= axis < first.ndim:
@@ -55,7 +67,7 @@ def joined_by_rows(values: Sequence[Value], axis: Value, large: int = LARGE) -> 
     flat = [value.reshape(rows, -1) for value in values]
     ends = [0, *accumulate(part.shape[1] for part in flat)]
     result = np.empty((rows, ends[-1]), first.dtype)
-    step = -(-rows // portions)
+    step = max(min(-(-rows // portions), near * rows // max(result.nbytes, 1)), 1)
 
     def copy(number: int) -> None:
         some = slice(number * step, (number + 1) * step)
