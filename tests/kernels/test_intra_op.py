@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.parallel import intra_op
-from penstock.kernels.parallel.contention import Contention, contention
+from penstock.kernels.parallel.contention import Contention
 from penstock.kernels.parallel.intra_op import parallel_for
 
 
@@ -88,35 +88,13 @@ def test_numpy_is_silent_everywhere() -> None:
     assert found == [np.inf] * 20
 
 
-def test_whole_kernels_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_kernels_side_by_side_share_the_cores() -> None:
     """One that works alone has all helpers; each of several has its share until they end."""
-    monkeypatch.setattr(intra_op, "HELPERS", 7)
-    seen: list[int] = []
-
-    def look() -> None:
-        seen.append(contention.helpers(intra_op.HELPERS))
-
-    def beside(others: int) -> None:
-        if others:
-            contention.counting(lambda: beside(others - 1))()
-        look()
-
-    contention.counting(lambda: beside(2))()
-    look()
-    assert seen == [1, 3, 7, 7]
-
-
-def test_work_that_fails_is_company_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever failed does not count."""
-    monkeypatch.setattr(intra_op, "HELPERS", 7)
-
-    def fail() -> None:
-        raise ValueError("no good")
-
-    for _ in range(3):
-        with pytest.raises(ValueError, match="no good"):
-            contention.counting(fail)()
-    assert contention.helpers(7) == 7
+    machine, seen = Contention(), []
+    for more in (0, 1, 1, 1, -1, -1, -1):
+        machine.count(more)
+        seen.append(machine.helpers(7))
+    assert seen == [7, 7, 3, 1, 3, 7, 7]
 
 
 def test_uneven_times_of_equal_pieces_end_the_sharing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import subprocess
 import sys
 import textwrap
@@ -16,7 +17,8 @@ import penstock as ps
 from penstock import errors
 from penstock.config import GraphOptions, ThreadPoolOption
 from penstock.defs import schema
-from penstock.runtime.thread_pool import SessionPools
+from penstock.kernels.parallel.contention import contention
+from penstock.runtime.thread_pool import Pool, SessionPools
 from support.custom import custom_kernels
 from support.graphs import graph_def
 from support.sketch import sketch
@@ -158,3 +160,48 @@ def test_a_forked_process_starts_threads_of_its_own(own: bool) -> None:
         assert session.run(total, {{x: 3.0}}) == -27.0
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=30)
+
+
+# -- whose cores they are ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """Nothing else runs, before and after."""
+    assert contention.helpers(7) == 7
+    yield
+    assert contention.helpers(7) == 7
+
+
+@pytest.mark.usefixtures("alone")
+def test_who_begins_first_knows_of_those_who_are_about_to() -> None:
+    """It has its share of the cores, as if all had begun; there are as many as threads."""
+    pool, gate, found = Pool(2), threading.Event(), queue.SimpleQueue[int]()
+
+    def look() -> None:
+        gate.wait()
+        found.put(contention.helpers(7))
+
+    for wanted in (7, 3, 3, 3):
+        pool.schedule(look)
+        assert contention.helpers(7) == wanted
+    gate.set()
+    seen = [found.get(timeout=10) for _ in range(4)]
+    assert seen[:2] == [3, 3]
+    pool.close(wait=True)
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_fails_or_is_refused_is_company_no_more() -> None:
+    """Whoever failed does not count, nor what came when the pool was closed."""
+    pool = Pool(2)
+
+    def fail() -> None:
+        raise ValueError("no good")
+
+    for _ in range(3):
+        pool.schedule(fail)
+    pool.close(wait=True)
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            pool.schedule(fail)

@@ -127,10 +127,8 @@ def test_what_is_pinned_says_the_same_whatever_happens() -> None:
     assert machine.is_busy
     machine.pin()
     assert not machine.is_busy
-    found: list[int] = []
-    machine.counting(machine.counting(lambda: found.append(machine.helpers(7))))()
-    assert found == [7]
+    machine.count(2)
+    assert machine.helpers(7) == 7
     machine.unpin()
     assert machine.is_busy
-    machine.counting(machine.counting(lambda: found.append(machine.helpers(7))))()
-    assert found == [7, 3]
+    assert machine.helpers(7) == 3

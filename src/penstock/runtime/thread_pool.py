@@ -16,7 +16,7 @@ from weakref import WeakSet
 from penstock.config import Config, ThreadPoolOption
 from penstock.core.cores import CORES
 from penstock.core.denormals import settle
-from penstock.core.forks import in_children, process_lock
+from penstock.core.forks import end_stray, generation, in_children, process_lock
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.parallel.contention import contention
 from penstock.state.step_state import Runner
@@ -25,12 +25,14 @@ from penstock.state.step_state import Runner
 class Pool:
     """A number of threads, started when they are first needed."""
 
-    __slots__ = ("__weakref__", "_executor", "_lock", "count")
+    __slots__ = ("__weakref__", "_executor", "_lock", "_scheduled", "count")
 
     def __init__(self, count: int) -> None:
         self.count: Final = count
-        #: Guards the start of the threads.  Innermost.
+        #: Guards the start of the threads, and the number of closures.  Innermost.
         self._lock = Lock()
+        #: Closures that are not done yet.  Under ``_lock``.
+        self._scheduled = 0
         #: None as long as nothing was scheduled, and in a forked process, which has the
         #: memory of its parent but not the threads.
         self._executor: ThreadPoolExecutor | None = None
@@ -40,16 +42,45 @@ class Pool:
     def schedule(self, closure: Callable[[], None]) -> None:
         """Have ``closure`` run; raises RuntimeError after ``close``."""
         executor = self._executor
-        (executor if executor is not None else self._start()).submit(contention.counting(closure))
+        if executor is None:
+            executor = self._start()
+        self._count(1)
+        try:
+            executor.submit(self._counted, closure)
+        except RuntimeError:
+            self._count(-1)
+            raise
 
-    def close(self) -> None:
-        """Run what is scheduled and then end the threads; does not wait."""
-        self._start().shutdown(wait=False)
+    def close(self, *, wait: bool = False) -> None:
+        """Run what is scheduled and then end the threads; perhaps wait until they have."""
+        self._start().shutdown(wait=wait)
 
     def forget_threads(self) -> None:
         """Start anew: this process was forked."""
         self._lock = Lock()
         self._executor = None
+        self._scheduled = 0
+
+    def _counted(self, closure: Callable[[], None]) -> None:
+        before = generation()
+        try:
+            closure()
+        finally:
+            end_stray(before)
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        """Say how many kernels run side by side.
+
+        What waits for a thread counts if it will get one at once: who begins first is not to have
+        the cores for itself.
+        """
+        with self._lock:
+            before = min(self._scheduled, self.count)
+            self._scheduled += more
+            change = min(self._scheduled, self.count) - before
+        if change:
+            contention.count(change)
 
     def _start(self) -> ThreadPoolExecutor:
         with self._lock:

@@ -1,6 +1,6 @@
 """How busy the machine is, as far as this process can tell.
 
-In:   when kernels begin and end to run side by side; how long equal pieces of work took.
+In:   how many kernels run side by side; how long equal pieces of work took.
 Out:  how many threads may help with a piece of work, and whether work is to be shared at all.
 Not:  starts no thread; measures nothing itself.
 
@@ -15,7 +15,8 @@ session learns nothing from times: neither which kernels are slow, nor how a req
 The law of threads is stated here as well, since all of them want the same cores:
 
 - a kernel's work is shared by the threads of ``intra_op``, one less than there are cores, which
-  sleep while they wait; a kernel beside others has its share of them (``helpers``);
+  sleep while they wait; a kernel beside others, or others that are about to run, has its share of
+  them (``helpers``);
 - the kernels in C have as many threads of their own, which spin for 200 microseconds before they
   sleep, since the next node often has work for them by then, and for 20 in the second after the
   system took cores away from the process's threads a hundred times a second or more; one kernel has
@@ -35,7 +36,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Final
 
-from penstock.core.forks import end_stray, generation, in_children, process_lock
+from penstock.core.forks import in_children, process_lock
 
 #: A piece of work is suspicious if it took so many times as long as another, and so many
 #: seconds on top.
@@ -55,8 +56,8 @@ class Contention:
     def __init__(self) -> None:
         #: Guards changes of the numbers.  Innermost.
         self._lock = process_lock()
-        #: Kernels that run side by side.  Read without the lock: who sees an old number has one
-        #: helper too many or too few.
+        #: Kernels that run side by side, or are about to.  Read without the lock: who sees an old
+        #: number has one helper too many or too few.
         self._kernels = 0
         #: Sessions that want no adaptation.  Read without the lock, too.
         self._pins = 0
@@ -77,23 +78,10 @@ class Contention:
 
     # -- kernels of this process --------------------------------------------------------
 
-    def counting(self, work: Callable[[], None]) -> Callable[[], None]:
-        """The same work, counted while it is done as a kernel that others may run beside."""
-
-        def counted() -> None:
-            before = generation()
-            self._change_kernels(1)
-            try:
-                work()
-            finally:
-                self._change_kernels(-1)
-                end_stray(before)
-
-        return counted
-
-    def _change_kernels(self, by: int) -> None:
+    def count(self, more: int) -> None:
+        """Say that so many kernels more run side by side, or are about to; fewer, if negative."""
         with self._lock:
-            self._kernels += by
+            self._kernels += more
             self._tell()
 
     def tell(self, changed: Callable[[], None]) -> None:
