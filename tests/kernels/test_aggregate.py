@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +13,7 @@ import pytest
 from penstock.core import dtypes
 from penstock.core.shapes import TensorShape
 from penstock.errors import FailedPreconditionError
-from support.ops import run_op
+from support.ops import both, run_op
 
 NAN, INF = np.nan, np.inf
 
@@ -24,6 +26,20 @@ def test_sum_of_many() -> None:
     assert run_op("AddN", [x]) is x
     assert run_op("AddN", [np.int8(100), np.int8(100)]) == np.int8(-56)
     assert run_op("AccumulateNV2", [x, x], shape=TensorShape((2,))).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 16, 17])
+@pytest.mark.parametrize("shape", [(), (1,), (3, 5), (300, 1000), (0, 2)])
+def test_many_are_added_up_first_to_last(count: int, shape: tuple[int, ...]) -> None:
+    """Each sum is rounded, as by numpy and by TensorFlow, whoever adds up."""
+    draw = np.random.default_rng(count)
+    sizes = 10.0 ** draw.integers(9, size=count)
+    arrays = [draw.normal(0, size, shape).astype(np.float32) for size in sizes]
+    arrays[-1] = arrays[-1].T.copy().T  # the other way round in memory
+    wanted = functools.reduce(operator.add, arrays)
+    for got in both("AddN", arrays):
+        assert np.shape(got) == shape
+        assert got.tobytes() == wanted.tobytes()
 
 
 def test_sum_of_different_shapes() -> None:

@@ -18,6 +18,8 @@ from penstock.core.values import Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.c.programs import Compiled, Step, compile_steps, function_named
 
+#: The most arrays that numpy has a function take.
+MOST_INPUTS: Final = 16
 #: Ops whose functions are not numpy's own, or not in one pass.
 FUNCTIONS: Final = frozenset(
     {
@@ -48,6 +50,13 @@ def leaky_relu(alpha: float) -> Callable[[Value], Value] | None:
         return result
 
     return leaky
+
+
+@functools.lru_cache(maxsize=MOST_INPUTS)
+def sum_of(count: int) -> Compiled | None:
+    """Adds up so many arrays of one shape, first to last, in one pass; None without a library."""
+    steps = [Step("Add", count, count if number > 1 else 0, number) for number in range(1, count)]
+    return compile_steps(f"sum_of_{count}", count, [], steps)
 
 
 @functools.lru_cache(maxsize=64)

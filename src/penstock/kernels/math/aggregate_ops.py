@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import dtypes
 from penstock.core.values import Value, shape_of
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, NUMBERS
+from penstock.kernels.c.functions import MOST_INPUTS, sum_of
 from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.parallel.products import sum_of_squares
 from penstock.kernels.values.arrays import shape_text
@@ -24,7 +26,8 @@ from penstock.kernels.values.arrays import shape_text
 @kernel("AddN", "AccumulateNV2", types={"T": NUMBERS})
 def make_add_n(attrs: Attrs) -> Kernel:
     """The sum of all inputs, first to last."""
-    op, kind = attrs.op.name, attrs.dtype("T").numpy.type
+    op, kind, count = attrs.op.name, attrs.dtype("T").numpy.type, attrs.int("N")
+    in_c = sum_of(count) if _is_for_c(attrs) and 2 < count <= MOST_INPUTS else None
 
     def add_two(first: Value, second: Value) -> Value:
         if first.shape != second.shape:
@@ -38,9 +41,13 @@ def make_add_n(attrs: Attrs) -> Kernel:
         for number, other in enumerate(others, 1):
             if other.shape != shape:
                 raise _unequal(op, first, number, other)
-        return _total(first, others)
+        return _total(first, others) if in_c is None else in_c.function(first, *others)
 
-    return add_two if attrs.int("N") == 2 else add_n
+    return add_two if count == 2 else add_n
+
+
+def _is_for_c(attrs: Attrs) -> bool:
+    return attrs.accelerate and attrs.dtype("T") is dtypes.float32
 
 
 def _total(first: Value, others: tuple[Value, ...]) -> Value:

@@ -20,7 +20,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Value
 from penstock.kernels.api.registry import Calling
-from penstock.kernels.c.functions import FUNCTIONS, leaky_choice
+from penstock.kernels.c.functions import FUNCTIONS, MOST_INPUTS, leaky_choice
 from penstock.kernels.c.programs import (
     CONSTANT,
     OF_ONE,
@@ -55,8 +55,7 @@ _EXACT: Final = {
 _LEAKY: Final = "LeakyRelu"
 #: Ops that add up any number of arrays of one shape, first to last.
 _SUMS: Final = frozenset({"AddN", "AccumulateNV2"})
-#: The most arrays that numpy has a function take, and constants that are registers all the time.
-_MOST_INPUTS: Final = 16
+#: The most constants that are registers all the time.
 _MOST_HELD: Final = 8
 #: Results of so many elements are worth waking a thread, and fall into so many parts.
 _LONG: Final = 1 << 18
@@ -92,7 +91,7 @@ def program_of(calls: Sequence[KernelCall]) -> ElementProgram | None:
     inputs = [var for var in read if var not in made and not _is_number(var)]
     # What depends on no input has a shape of its own, which nobody would look at.
     is_fixed = any(all(_is_number(variable_of(each)) for each in call.inputs) for call in calls)
-    if is_fixed or len(inputs) > _MOST_INPUTS:
+    if is_fixed or len(inputs) > MOST_INPUTS:
         return None
     functions = _functions_of(calls)
     operands = dict.fromkeys(var for function in functions for var in function.operands)
