@@ -156,6 +156,10 @@ def until_compared(stages: Stages) -> None:
         stages.step()
 
 
+#: Steps of each way if they are close to each other.
+LONG = 4 * DEFAULT_LIMITS.compared_steps
+
+
 def compare(
     stages: Stages, whole: Sequence[float], parts: Sequence[float], *, first: float = 9.0
 ) -> list[str]:
@@ -174,22 +178,25 @@ def compare(
     ("whole", "parts", "cores", "best"),
     [
         ([1.0, 1.0, 1.0], [3.0, 0.8, 3.0], 1.0, "parts"),
-        ([1.0, 1.0, 1.0], [0.95] * 3, 1.0, "better"),
-        ([1.0, 1.0, 1.0], [3.0, 0.95, 3.0], 1.9, "parts"),
-        ([1.0, 1.0, 1.0], [1.05] * 3, 1.9, "better"),
+        ([1.0] * LONG, [0.95] * LONG, 1.0, "better"),
+        ([1.0] * LONG, [1.05] * 3 + [0.97] + [3.0] * (LONG - 4), 1.9, "parts"),
+        ([1.0] * LONG, [1.05] * LONG, 1.9, "better"),
         ([5.0, 1.0, 5.0], [2.0] * 3, 1.0, "better"),
+        ([5.0, 1.0, 5.0], [1.05] * 3 + [0.85], 1.9, "parts"),
     ],
 )
 def test_parts_must_be_faster(
     whole: list[float], parts: list[float], cores: float, best: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At their best they take less than one function at its best; much less if cores were idle."""
+    """At their best they take less than one function at its best; much less if cores were idle.
+
+    As long as the two are close to each other, there are more steps to compare.
+    """
     monkeypatch.setattr(Profile, "end", lambda profile: setattr(profile, "cores_used", cores))
     stages = Stages(has_parts=True)
     until_compared(stages)
-    assert compare(stages, whole, parts) == ["parts", "better"] * (
-        1 + DEFAULT_LIMITS.compared_steps
-    )
+    taken = compare(stages, whole, parts)
+    assert taken == [("parts", "better")[number % 2] for number in range(len(taken))]
     assert {stages.step() for _ in range(5)} == {best}
     assert cast("str", stages.tuner.region or "parts") == best
 
@@ -241,7 +248,7 @@ def test_parts_that_run_need_not_be_much_faster() -> None:
     compare(stages, [1.0] * 3, [0.5] * 3)
     for _ in range(_FIRST_PAUSE):
         stages.step()
-    compare(stages, [1.0] * 3, [0.95] * 3)
+    compare(stages, [1.0] * LONG, [0.95] * LONG)
     assert stages.step() == "parts"
 
 
@@ -311,7 +318,7 @@ def test_what_begins_with_probes(better: str | None, asked: list[str]) -> None:
     assert first is second
 
 
-@pytest.mark.parametrize(("parts", "best"), [(0.8, "parts"), (0.95, "better")])
+@pytest.mark.parametrize(("parts", "best"), [(0.8, "parts"), (1.2, "better")])
 def test_what_began_with_probes_may_have_parts(parts: float, best: str) -> None:
     """The probed step is none that they are compared with."""
     stages = Stages(has_parts=True)
