@@ -105,7 +105,7 @@ static const Tile TILE_OF[][2] = {
 };
 _Static_assert(sizeof TILE_OF / sizeof *TILE_OF == WIDEST, "each width has its tiles");
 
-/* -- a few filters ---------------------------------------------------------------------------- */
+/* -- a few filters: see few.h ------------------------------------------------------------------- */
 
 #if LANES >= FEWER
 /* Two numbers in one pass, whose sums for a filter lie side by side. */

@@ -139,7 +139,7 @@ typedef struct {
   int64_t row_step, column_step;
 } Seen;
 
-/* What a tile sees there that is beyond the edges of its image is zero; so much is put beside each other. */
+/* What a tile sees at the edges of an image: all of it is put side by side, with zeros for what is beyond them. */
 static Seen with_edges(const Convolution *c, const char *image, int64_t top, int64_t left, float *around) {
   const int64_t pixel = c->depth * (int64_t)sizeof(float);
   const int64_t before = left < 0 ? -left : 0, after = least(c->image_columns - left, SEEN_SIDE);
@@ -163,8 +163,8 @@ static Seen seen_by(const Work *w, Place place, int64_t plane, float *around) {
 
 /* All channels of one tile, or of two if both fill a vector together: the first of 36 rows that lie so many floats
    apart.  What is so many bytes ahead is fetched for the next. */
-static inline __attribute__((always_inline)) void transform_seen(const Convolution *c, const Seen *seen, const int tiles,
-                                                                 int64_t ahead, float *to, int64_t apart) {
+static inline __attribute__((always_inline)) void transform_seen(
+    const Convolution *c, const Seen *seen, const int tiles, int64_t ahead, float *to, int64_t apart) {
   for (int64_t channel = 0; channel < c->depth; channel += LANES) {
     const int64_t some = c->depth - channel;
     vec d[SEEN_SIDE], t[SEEN_SIDE][SEEN_SIDE];
@@ -189,25 +189,6 @@ static inline __attribute__((always_inline)) void transform_seen(const Convoluti
   }
 }
 
-/* Where a tile's results are, and how many there are. */
-typedef struct {
-  int64_t first, rows, columns;
-} Given;
-
-static Given given_by(const Convolution *c, Place place, int64_t filter) {
-  int64_t first = place.image * c->out_image_step + place.row * c->out_row_step + place.column * c->out_column_step;
-  return (Given){first + filter, least(c->rows - place.row, TILE_SIDE), least(c->columns - place.column, TILE_SIDE)};
-}
-
-/* Have the results of a tile for the first block of filters near when they are written. */
-static void fetch_results(const Convolution *c, Given given) {
-  const float *first = c->out + given.first;
-  for (int64_t row = 0; row < given.rows; row++)
-    for (int64_t column = 0; column < given.columns; column++)
-      for (int64_t filter = 0; filter < least(c->count, BLOCK); filter += LANES)
-        __builtin_prefetch(first + row * c->out_row_step + column * c->out_column_step + filter, 1);
-}
-
 /* What the tiles of a group see, plane after plane: rows of 36 numbers that lie so many floats apart. */
 static void transform_group(const Work *w, const Group *group, float *to, int64_t apart, float *around) {
   const Convolution *c = w->convolution;
@@ -218,11 +199,10 @@ static void transform_group(const Work *w, const Group *group, float *to, int64_
       Seen seen[2];
       int is_inside = 1;
       for (int64_t k = 0; k < tiles; k++) {
-        Place place = place_of(w, tile + k);
+        const Place place = place_of(w, tile + k);
         const int64_t plane = place.image + group->plane + i - c->planes_before;
         is_inside = plane >= 0 && plane < c->planes;
         if (is_inside) seen[k] = seen_by(w, place, plane, around + k * SEEN * c->depth);
-        place.image += group->plane + i;
       }
       if (!is_inside)
         for (int64_t row = 0; row < SEEN; row++)
@@ -234,10 +214,20 @@ static void transform_group(const Work *w, const Group *group, float *to, int64_
     }
 }
 
+/* Where a tile's results are, and how many there are. */
+typedef struct {
+  int64_t first, rows, columns;
+} Given;
+
+static Given given_by(const Convolution *c, Place place, int64_t filter) {
+  int64_t first = place.image * c->out_image_step + place.row * c->out_row_step + place.column * c->out_column_step;
+  return (Given){first + filter, least(c->rows - place.row, TILE_SIDE), least(c->columns - place.column, TILE_SIDE)};
+}
+
 /* The results of one tile for some filters, or of two for half as many, of 36 sums that lie so many floats apart;
    whether all are finite. */
-static inline __attribute__((always_inline)) int transform_sums(const Convolution *c, const Given *given, const int tiles,
-                                                                const float *sums, int64_t apart, const Last *last) {
+static inline __attribute__((always_inline)) int transform_sums(
+    const Convolution *c, const Given *given, const int tiles, const float *sums, int64_t apart, const Last *last) {
   vec m[SEEN_SIDE], t[TILE_SIDE][SEEN_SIDE], y[TILE_SIDE];
   UNROLL for (int column = 0; column < SEEN_SIDE; column++) {
     UNROLL for (int row = 0; row < SEEN_SIDE; row++) {
