@@ -149,7 +149,8 @@ def test_a_forked_process_starts_threads_of_its_own(own: bool) -> None:
             x = ps.ops.placeholder(ps.dtypes.float32, [], name="x")
             total = ps.ops.add_n([-x for _ in range(9)])
         config = ps.Config(
-            inter_op_parallelism_threads=4, offload_seconds=0.0, use_per_session_threads={own}
+            inter_op_parallelism_threads=4, offload_seconds=0.0, use_per_session_threads={own},
+            tier=ps.Tier.DATAFLOW, graph_options=ps.GraphOptions.nothing(),
         )
         session = ps.Session(graph, config=config)
         assert session.run(total, {{x: 1.0}}) == -9.0
