@@ -111,6 +111,23 @@ def test_windows_may_see_several_planes(
             assert watched.taken == ["winograd" if has_tiles else "direct"]
 
 
+@pytest.mark.parametrize("depth", [8, 16])
+def test_planes_beyond_the_edges_are_next_to_images(
+    monkeypatch: pytest.MonkeyPatch, depth: int
+) -> None:
+    """Windows of one plane: of an odd number of tiles each, the last is beside another plane's."""
+    windows = Window(1, margins=(2, 1)), *SAME
+    images, filters = floats(6, 20, 4, depth), constant(1, 3, 3, depth, 24)
+    wanted = expected(images[np.newaxis], filters, windows)[0]
+    for kind, helpers in itertools.product(KINDS, (0, 3)):
+        watched = Watched(kind, helpers)
+        use(watched, monkeypatch)
+        filters = remade(filters)
+        got = Convolver(lambda _sizes: windows, rank=OF_VOLUMES)(images, filters)
+        check(got, images, filters, wanted)
+        assert watched.taken == ["winograd"]
+
+
 def test_planes_of_many_channels(watched: Watched) -> None:
     """Of which a group has fewer, down to one tile in one plane."""
     for depth, count in ((256, 48), (1024, 32)):

@@ -195,19 +195,18 @@ static void transform_group(const Work *w, const Group *group, float *to, int64_
   const int64_t ahead = c->window_planes > 1 ? c->image_step : 0, end = group->tile + group->tiles;
   for (int64_t i = 0; i < group->planes + c->window_planes - 1; i++)
     for (int64_t tile = group->tile, tiles; tile < end; tile += tiles, to += tiles * w->step) {
-      tiles = 2 * c->depth <= LANES && tile + 1 < end ? 2 : 1;
-      Seen seen[2];
-      int is_inside = 1;
-      for (int64_t k = 0; k < tiles; k++) {
-        const Place place = place_of(w, tile + k);
-        const int64_t plane = place.image + group->plane + i - c->planes_before;
-        is_inside = plane >= 0 && plane < c->planes;
-        if (is_inside) seen[k] = seen_by(w, place, plane, around + k * SEEN * c->depth);
-      }
-      if (!is_inside)
+      const int64_t plane = tile / w->tiles_in_image + group->plane + i - c->planes_before;
+      const int has_another = tile + 1 < end && (tile + 1) % w->tiles_in_image; /* in the same plane */
+      tiles = 2 * c->depth <= LANES && has_another ? 2 : 1;
+      if (plane < 0 || plane >= c->planes) {
         for (int64_t row = 0; row < SEEN; row++)
           memset(to + row * apart, 0, (size_t)(tiles * w->step) * sizeof(float));
-      else if (tiles == 2)
+        continue;
+      }
+      Seen seen[2];
+      for (int64_t k = 0; k < tiles; k++)
+        seen[k] = seen_by(w, place_of(w, tile + k), plane, around + k * SEEN * c->depth);
+      if (tiles == 2)
         transform_seen(c, seen, 2, ahead, to, apart);
       else
         transform_seen(c, seen, 1, ahead, to, apart);
