@@ -98,6 +98,13 @@ def test_answers_are_tensorflows(case: Case, tier: ps.Tier, tmp_path: Path) -> N
 
 @pytest.mark.filterwarnings("ignore:Node")
 @pytest.mark.parametrize("case", CASES, ids=str)
+def test_steps_before_it_is_compiled_give_tensorflows_answers(case: Case, tmp_path: Path) -> None:
+    """Node after node on the calling thread, where a graph is straight."""
+    run(case, tmp_path, limits=ps.Limits(uncompiled_steps=1 << 20))
+
+
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_regions_give_tensorflows_answers(case: Case, tmp_path: Path) -> None:
     """Whatever ONNX Runtime can compute of a graph, however little, it may compute."""
     pytest.importorskip("onnxruntime")

@@ -19,6 +19,8 @@ from support.native import ALL, JIT, watched
 from support.op_cases import OpCase, all_op_cases
 from support.surroundings import python_functions  # noqa: F401
 
+#: Requests are never compiled, but for loops.
+UNCOMPILED = ps.Limits(uncompiled_steps=1 << 20)
 SOURCES = Path(__file__).parent / "cases_src"
 FAMILIES = sorted({path.stem for path in SOURCES.glob("*.py")} - {"__init__", "casebook"})
 
@@ -32,6 +34,16 @@ def test_answers_are_tensorflows(case: OpCase, tier: ps.Tier) -> None:
     config = ps.Config(
         tier=tier, check_outputs=checked, check_graphs=checked, device_count=case.device_count
     )
+    with ps.Session(case.graph_bytes, config=config) as session:
+        run_case(session, case)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", all_op_cases(), ids=str)
+def test_steps_before_it_is_compiled_give_tensorflows_answers(case: OpCase) -> None:
+    """Node after node on the calling thread, where a graph is straight."""
+    config = ps.Config(limits=UNCOMPILED, device_count=case.device_count)
     with ps.Session(case.graph_bytes, config=config) as session:
         run_case(session, case)
 

@@ -59,6 +59,12 @@ def test_a_graph_computes_what_its_program_does(program: Program, fed: dict[str,
     check(program, fed, nullcontext, tier=ps.Tier.DATAFLOW, check_outputs=True)
 
 
+@given(program=programs(), fed=feeds())
+def test_a_first_step_computes_what_its_program_does(program: Program, fed: dict[str, Any]) -> None:
+    """Before anything but loops is compiled."""
+    check(program, fed, nullcontext, limits=ps.Limits(uncompiled_steps=1))
+
+
 @given(program=programs(), fed=feeds(), seed=st.integers(0, 1 << 16))
 def test_no_order_of_ready_nodes_changes_a_value(
     program: Program, fed: dict[str, Any], seed: int

@@ -16,6 +16,7 @@ from penstock import errors
 from penstock.core.limits import Limits
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.runnable import Runnable
+from penstock.runtime.walk import Path
 from penstock.session.compiled_callable import CompiledCallable
 from penstock.state.checkpoints import checkpoint
 from support.sketch import sketch
@@ -34,6 +35,10 @@ GRAPH = """
     value = ReadVariableOp(variable, ^more) dtype=float32
     bad = Const() value=[1.0, 2.0, 3.0]
     sum = Add(x, bad)
+    true = IsFinite(five)
+    five = Const() value=5.0
+    way = Switch(x, true)
+    chosen = Merge(way:0, way:1)
 """
 LOOP = """
     n = Placeholder() dtype=int32
@@ -202,19 +207,28 @@ def test_whoever_looks_sees_it_compiled() -> None:
         np.testing.assert_allclose(session.run("z:0", {"x": X}), np.exp(X) * X, rtol=1e-6)
 
 
-def test_what_ran_the_first_step_goes_when_it_is_compiled() -> None:
+@pytest.mark.parametrize(
+    ("fetch", "kind", "count"),
+    [
+        ("z:0", Path, 1),
+        ("chosen:0", NodeItem, 5),  # x, the condition, Switch, Merge and what is fetched
+    ],
+)
+def test_what_ran_the_first_step_goes_when_it_is_compiled(
+    fetch: str, kind: type, count: int
+) -> None:
     """It takes memory: about as much as what comes then; and no garbage collector is needed."""
-    before = {id(item) for item in gc.get_objects() if isinstance(item, NodeItem)}
+    before = {id(item) for item in gc.get_objects() if isinstance(item, kind)}
 
     def made() -> int:
-        return sum(isinstance(o, NodeItem) and id(o) not in before for o in gc.get_objects())
+        return sum(isinstance(o, kind) and id(o) not in before for o in gc.get_objects())
 
     with opened() as session:
         gc.disable()
         try:
-            session.run("z:0", {"x": X})
-            assert made() == 4  # x, y, z and what is fetched
-            session.run("z:0", {"x": X})
+            session.run(fetch, {"x": X})
+            assert made() == count
+            session.run(fetch, {"x": X})
             assert made() == 0
         finally:
             gc.enable()

@@ -27,7 +27,7 @@ from penstock.errors import FailedPreconditionError, InvalidArgumentError, OpErr
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Placed
-from penstock.kernels.api.registry import kernels_of
+from penstock.kernels.api.registry import find_kernel, kernels_of
 from penstock.passes.colocation import Colocation
 from penstock.passes.constraints import Constraints, NodeConstraints, SupportedType
 from penstock.state.checkpoints import checkpoint
@@ -116,10 +116,15 @@ def may_lie_on_only(
     device = devices.devices[0]
     if len(devices) > 1 or options.log is not None or options.on_choice is not None:
         return False
-    constraints = NodeConstraints(devices, graph.library, options.assigned)
+    assigned, kind = options.assigned, device.device_type
+    constraints = NodeConstraints(devices, graph.library, assigned)
     fitting: set[Constraints] = set()
     for node in nodes:
         checkpoint()
+        # Hardly any node asks for a device, and then a kernel is all that it needs.
+        asks = node.requested_device or node.assigned_device or node.name in assigned
+        if not asks and not node.op.is_function and find_kernel(node.op.name, kind, node.attrs):
+            continue
         try:
             own = constraints.of(node)
         except OpError:

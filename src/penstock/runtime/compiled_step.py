@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from threading import get_ident
 from time import monotonic, perf_counter, perf_counter_ns
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.core.denormals import flushing
 from penstock.core.quiet import mute, unmute
@@ -36,6 +36,31 @@ from penstock.state.step_state import StepState, left_behind
 from penstock.tracing.recorder import Recording
 
 
+class Runs(Protocol):
+    """What computes all results of a request."""
+
+    def run(self, step: Any, *args: Value) -> tuple[Value | None, ...]:
+        """The results, of which None stands for what is dead; raises OpError."""
+
+
+class OneFunction(Runs, Protocol):
+    """The same on the calling thread: a ``Region``, or a ``Walk`` before there is one."""
+
+    @property
+    def needs_context(self) -> bool:
+        """Whether it asks for more of its step than whether to go on."""
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it does nothing but compute."""
+
+    def without_programs(self) -> Runs:
+        """The same, but for nodes that stand for others."""
+
+    def describe(self, thread: int) -> str:
+        """What a thread that runs it is doing."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledStepFacts:
     """What the steps of one compiled request have in common."""
@@ -46,17 +71,17 @@ class CompiledStepFacts:
     #: Whether a step takes denormal numbers for zeros, by its feeds.
     flushes: Flushes
     #: Told the region, the seconds and the interrupt of each step that succeeds.
-    note: Callable[[Region | None, float, Interrupt], None]
+    note: Callable[[Any, float, Interrupt], None]
     #: Whether there are other threads than the caller's.
     has_pool: bool
 
 
 class CompiledStep:
-    """One run of one compiled request; used once."""
+    """One run of a request that is one function; used once."""
 
     __slots__ = ("_facts", "_region", "_state", "_thread", "interrupt", "is_async")
 
-    def __init__(self, region: Region, facts: CompiledStepFacts) -> None:
+    def __init__(self, region: OneFunction, facts: CompiledStepFacts) -> None:
         self._region = region
         self._facts = facts
         #: The thread that runs the step; that made it, before it runs.
@@ -123,7 +148,7 @@ class CompiledStep:
     def _run_for(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:
         """Run for somebody who may have to go: beside this thread, if that does no harm."""
         self.is_async = False
-        if not self._facts.has_pool or not self._region.source.is_pure:
+        if not self._facts.has_pool or not self._region.is_pure:
             with Alarm(timeout_in_ms, self._expire):
                 return self.run(feeds, 0)
         work = Beside(partial(self.run, feeds, 0))
@@ -169,9 +194,10 @@ class CompiledStep:
 class RecordedCompiledStep(CompiledStep):
     """The same, noted as a whole by whoever records it."""
 
-    __slots__ = ("_recording",)
+    __slots__ = ("_recorded", "_recording")
 
     def __init__(self, region: Region, facts: CompiledStepFacts, recording: Recording) -> None:
+        self._recorded = region
         self._recording = recording
         super().__init__(region, facts)
 
@@ -188,6 +214,6 @@ class RecordedCompiledStep(CompiledStep):
     def _run(self, feeds: Sequence[Value], *, flush: bool = False) -> Sequence[Value | None]:
         start = perf_counter_ns()
         try:
-            return run_noted(self._recording, self._region, super()._run, feeds, flush=flush)
+            return run_noted(self._recording, self._recorded, super()._run, feeds, flush=flush)
         finally:
             self._recording.step_ended(start)

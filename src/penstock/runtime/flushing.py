@@ -52,16 +52,20 @@ class Flushing:
         computing, longest, has_loop, has_call = 0, 0, False, False
         args: list[Node] = []
         for node in graph:
-            role, op = node.role, node.op
+            role = node.role
             if role is Role.OTHER:
+                op = node.op
                 computing += not _FLOATING.isdisjoint(node.output_types)
-            if role in _LASTING or op.name == "VarHandleOp":
+                has_call |= op.is_function or op.takes_functions
+                if op.name == "VarHandleOp":
+                    longest = max(longest, _length(node))
+            elif role in _LASTING:
                 longest = max(longest, _length(node))
-            has_loop |= role is Role.NEXT_ITERATION
-            # What is called is not looked into.
-            has_call |= role is Role.CALL or op.is_function or op.takes_functions
-            if role is Role.ARG:
+            elif role is Role.ARG:
                 args.append(node)
+            else:
+                has_loop |= role is Role.NEXT_ITERATION
+                has_call |= role is Role.CALL  # what is called is not looked into
         is_large = computing >= _NODES or computing * longest >= _WORK
         self._always = is_wanted and (is_large or has_call or (has_loop and computing > 0))
         #: Feeds that may be long, by number, and from how many elements on they are.

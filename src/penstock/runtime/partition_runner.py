@@ -31,6 +31,7 @@ from penstock.runtime.native import with_programs
 from penstock.runtime.node_by_node import NodeByNode
 from penstock.runtime.trials import Trials
 from penstock.runtime.tune import Better, Tuner, slow_step
+from penstock.runtime.walk import Path
 from penstock.state.checkpoints import heeding, holding
 from penstock.state.interrupt import Interrupt
 
@@ -83,6 +84,8 @@ class PartitionRunner:
         self.trials: Trials | None = None
         #: All of the partition as one function, and what makes that better; None if it is none.
         self.tuner: Tuner | None = None
+        #: The way of a step through it as long as it is not compiled; None if it has none.
+        self.path: Path | None = None
 
     def compile(self, first_seconds: float = 0.0) -> None:
         """Compile what can be compiled, and get ready to run the rest; anew if that was ended.
@@ -95,7 +98,9 @@ class PartitionRunner:
 
         """
         is_compiled = self._tier is Tier.COMPILED
-        self._executors.clear()  # what ran the first steps takes memory, and may not be needed
+        # What ran the first steps takes memory, and may not be needed.
+        self.path = None
+        self._executors.clear()
         self._native = self._with_programs() if is_compiled else None
         profile = Profile() if self._is_slow(first_seconds) else None
         compiled = self._compiled(profile) if is_compiled else None
@@ -108,13 +113,13 @@ class PartitionRunner:
         self._made_executor(self._tier_of(self._tier))
 
     def bind(self) -> None:
-        """Get ready to run it by an executor, which is made for the first step.
+        """Get ready to run it node after node, or by an executor, made for the first step.
 
         Raises:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
 
         """
-        self._compiler.bind(self._graph)
+        self.path = self._compiler.bind(self._graph)
 
     def _is_slow(self, first_seconds: float) -> bool:
         """Whether compiled steps will be slow, too, so that the next one may as well be probed."""
@@ -188,6 +193,7 @@ class PartitionRunner:
 
     def give_up(self) -> None:
         """Let go of all that runs the graph, which cannot be run any more."""
+        self.path = None
         self._executors.clear()
         if self._parts is not None:
             self._parts.graph.clear()

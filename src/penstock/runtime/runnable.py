@@ -19,6 +19,7 @@ from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.partition_runner import PartitionRunner
 from penstock.runtime.trials import Trials
 from penstock.runtime.tune import Tuner
+from penstock.runtime.walk import Walk
 from penstock.state.checkpoints import heeding, holding
 from penstock.state.interrupt import Interrupt
 
@@ -105,9 +106,16 @@ class Runnable:
         """
         return self._tuner.take() if self._tuner is not None else None
 
-    def note(self, region: Region | None, seconds: float, interrupt: Interrupt) -> None:
+    def walk(self) -> Walk | None:
+        """One step node after node, before it is compiled; None if it takes executors."""
+        path = self._runners[0].path if len(self._runners) == 1 else None
+        return Walk(path) if path is not None else None
+
+    def note(self, region: Region | Walk | None, seconds: float, interrupt: Interrupt) -> None:
         """A step with ``region``, or by executors, took so long; ``interrupt`` is its own."""
-        if self._tuner is not None:
+        if isinstance(region, Walk):
+            self._first_seconds = seconds
+        elif self._tuner is not None:
             self._tuner.note(region, seconds, interrupt)
         elif self.trials is not None:
             self.trials.note_untried(seconds)

@@ -77,8 +77,9 @@ class StepFactory:
         if self._is_watched:
             own = self._new_watched()
         else:
-            region = self._prepared.runnable.take() if self._may_be_whole else None
-            own = CompiledStep(region, self._facts) if region is not None else self._new_step()
+            runnable = self._prepared.runnable
+            whole = runnable.take() or runnable.walk() if self._may_be_whole else None
+            own = CompiledStep(whole, self._facts) if whole is not None else self._new_step()
         return self._prepared.exchanged(own) if self._is_exchanged else own
 
     def _new_step(self) -> Step:

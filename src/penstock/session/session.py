@@ -219,8 +219,10 @@ class Session(Instruments, Scoped):
         allow_dead: bool = True,
     ) -> CompiledCallable | None:
         """The short way, for what is one compiled function; None if that does not suit."""
+        if prepared.runnable.whole is None:
+            return None
         fed = [self._feeds.feeder(key, shared=prepared.shared_feeds) for key in keys]
-        if prepared.runnable.whole is None or len(dict(fed)) < len(fed):
+        if len(dict(fed)) < len(fed):
             return None
         pool = self._pools.runner(options.inter_op_thread_pool)
         maker = StepFactory(prepared, options, self._session_state, pool)

@@ -18,6 +18,7 @@ from dataclasses import field
 
 from penstock.dataclass import dataclass
 from penstock.graph.graph import Edge, Graph, Node
+from penstock.graph.order import sources_first
 from penstock.graph.roles import CONTROL_FLOW, Role
 
 
@@ -121,7 +122,8 @@ class _LoopFrame:
         _need(all(_is_idle(node) or self._may_be_inside(node) for node in inside))
         _need(all(v.switch.input(1).src is tests[0] for v in variables))
         _need(all(edge.dst.role is Role.SWITCH for edge in tests[0].out_edges))
-        order = _in_order(inside)
+        order = sources_first(inside)
+        _need(len(order) == len(inside))
         switches = {v.switch for v in variables}
         behind = _behind(switches, order)
         cond = _needed_by(tests[0], {*order})
@@ -196,20 +198,6 @@ def _only(node: Node, role: Role) -> Node:
     dst = node.out_edges[0].dst
     _need(dst.role is role and not node.out_edges[0].is_control)
     return dst
-
-
-def _in_order(nodes: list[Node]) -> list[Node]:
-    inside = set(nodes)
-    left = {node: sum(edge.src in inside for edge in node.in_edges()) for node in nodes}
-    order = [node for node in nodes if not left[node]]
-    for node in order:  # grows
-        for edge in node.out_edges:
-            if edge.dst in inside:
-                left[edge.dst] -= 1
-                if not left[edge.dst]:
-                    order.append(edge.dst)
-    _need(len(order) == len(nodes))
-    return order
 
 
 def _behind(starts: set[Node], order: list[Node]) -> set[Node]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from penstock.graph.graph import Graph, Node
+from penstock.graph.order import sources_first
 from penstock.graph.roles import Role
 from penstock.passes.graph_rewriter import GraphRewriter
 
@@ -102,16 +103,7 @@ def in_order(graph: Graph) -> list[Node]:
         new = [edge.dst for edge in node.out_edges if edge.dst not in seen]
         seen.update(new)
         doubtful += new
-    sure = [node for node in graph if node not in seen]
-    left = {node: sum(1 for _ in node.in_edges()) for node in sure}
-    order = [node for node in sure if not left[node]]
-    for node in order:  # grows
-        for edge in node.out_edges:
-            if edge.dst in left:
-                left[edge.dst] -= 1
-                if not left[edge.dst]:
-                    order.append(edge.dst)
-    return order
+    return sources_first([node for node in graph if node not in seen])
 
 
 def _joined(nodes: Sequence[Node], level: Mapping[Node, int]) -> list[list[Node]]:

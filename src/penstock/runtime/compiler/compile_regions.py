@@ -42,6 +42,7 @@ from penstock.runtime.compiler.unary_chains import join_unary_chains
 from penstock.runtime.compiler.units import can_be_line, is_boundary, is_constant, turns
 from penstock.runtime.kernel_binder import bind_at
 from penstock.runtime.outputs import checked_kernel
+from penstock.runtime.walk import Path, path_through
 from penstock.state.checkpoints import begin
 
 #: Regions of more units are not cut.
@@ -92,14 +93,19 @@ class Compiler:
             if source is not None:
                 source.give_up()
 
-    def bind(self, graph: Graph) -> None:
-        """Make the kernels of what may be compiled later.
+    def bind(self, graph: Graph) -> Path | None:
+        """Make the kernels of what may be compiled later; a path through it, if it is straight.
 
         Raises:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
 
         """
-        self._bound(graph, build_control_flow_info(graph))
+        kernels = self._bound(graph, build_control_flow_info(graph))
+        if self.ends is None or not _has_ends(graph, *self.ends):
+            return None
+        return path_through(
+            graph, kernels, self.device, self.ends[1], checks_outputs=self.checks_outputs
+        )
 
     def compile(self, graph: Graph, profile: Profile | None = None) -> Compiled | None:
         """Compile as much of a partition as possible.

@@ -14,7 +14,7 @@ all run in the same iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ from penstock.dataclass import dataclass
 from penstock.errors import InternalError
 from penstock.graph.frames import ControlFlowInfo, Frame
 from penstock.graph.graph import Edge, Graph, Node
+from penstock.graph.order import are_in_order
 from penstock.graph.roles import Role
 
 
@@ -253,7 +254,7 @@ class LoopTree:
         inner = [self._loops[f] for f in self._inner[frame] if f in self._loops]
         nodes = [n for n in self._nodes[frame] if n.id not in self._unit_of]
         units: list[LoopOrNode] = [*nodes, *inner]
-        if len(self._nodes) == 1 and _are_in_order(nodes):
+        if len(self._nodes) == 1 and are_in_order(nodes):
             return units
         waiting: dict[LoopOrNode, int] = {}
         users: dict[LoopOrNode, list[LoopOrNode]] = {unit: [] for unit in units}
@@ -306,15 +307,6 @@ class LoopTree:
             yield from self._enters[self._info.frame_of[src.id]]
         elif src.role is not Role.NEXT_ITERATION:
             yield self.unit_of(src)
-
-
-def _are_in_order(nodes: Sequence[Node]) -> bool:
-    """Whether each node of a graph without loops was made after those that it depends on."""
-    return all(
-        edge is None or edge.src.id < node.id
-        for node in nodes
-        for edge in (*node.inputs, *node.control_inputs)
-    )
 
 
 def _age(unit: LoopOrNode) -> int:

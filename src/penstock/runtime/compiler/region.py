@@ -53,6 +53,11 @@ class Region:
         return self.source.needs_context
 
     @property
+    def is_pure(self) -> bool:
+        """Whether it does nothing but compute."""
+        return self.source.is_pure
+
+    @property
     def title(self) -> str:
         """What it computes, for people: its last node, and of how many it is one."""
         nodes = {line.node for line in self.source.lines if line.node is not None}
