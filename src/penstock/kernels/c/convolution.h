@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 23
+#define PENSTOCK_LAYOUT 24
 
 /* Filters that are put into the order in which they are read, or a batch of them.  Steps are in bytes. */
 typedef struct {
@@ -45,6 +45,8 @@ typedef struct {
   int64_t image_step, row_step, column_step;
   int64_t planes_before, rows_before, columns_before, framed_planes, framed_rows, framed_columns;
   int64_t framed_column_step;
+  /* How many pixels apart places, and elements of a window, see; for windows that see beyond the edges. */
+  int64_t row_stride, column_stride, row_dilation, column_dilation;
 
   /* Places of the window, and how many results each has. */
   int64_t batch, rows, columns, count;

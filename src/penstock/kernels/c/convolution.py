@@ -74,6 +74,7 @@ class Convolver:
                 make_windows(sizes[:dimensions]),
                 at_once=1 if rank == BY_CHANNEL else _widest(),
                 has_gaps=has_gaps,
+                is_by_channel=rank == BY_CHANNEL,
             )
         )
 

@@ -121,7 +121,6 @@ PUBLIC void penstock_correlate(int kind, const Convolution *convolution, int hel
 
 /* Windows of one channel each. */
 PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers) {
-  frame(convolution, helpers);
   (*slide_of[kind])(convolution, helpers);
 }
 

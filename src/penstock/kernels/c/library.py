@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 23
+_LAYOUT: Final = 24
 _LIBRARY: Final = os.path.join(os.path.dirname(__file__), "kernels.clib")
 #: The library, once it was asked for.  Only grows; each access is one operation of the list.
 _loaded: Final[list[Any]] = []
@@ -29,6 +29,7 @@ _NUMBERS: Final = (
     *("image_step", "row_step", "column_step"),
     *("planes_before", "rows_before", "columns_before"),
     *("framed_planes", "framed_rows", "framed_columns", "framed_column_step"),
+    *("row_stride", "column_stride", "row_dilation", "column_dilation"),
     *("batch", "rows", "columns", "count"),
     *("window_planes", "window_rows", "window_columns"),
     *("out_image_step", "out_row_step", "out_column_step"),

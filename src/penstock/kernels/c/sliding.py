@@ -82,6 +82,7 @@ def sliding(
     at_once: int = 1,
     *,
     has_gaps: bool = False,
+    is_by_channel: bool = False,
 ) -> Sliding | None:
     """What follows from shapes; None if nothing is to be computed.
 
@@ -92,6 +93,7 @@ def sliding(
         windows: by planes, if they see several, by rows and by columns.
         at_once: how many places are read side by side; 1 for gradients, and channel by channel.
         has_gaps: whether results do not follow each other in memory.
+        is_by_channel: whether windows see one channel each.
 
     Raises:
         ValueError: a window is larger than what it slides over.
@@ -114,9 +116,13 @@ def sliding(
     result = batch, rows, columns, count
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
-    direct, fewer = _directly(work, fits, windows, at_once, has_gaps=has_gaps), None
+    fewer = None
+    if is_by_channel:
+        direct = _where_they_are(work, fits, windows)
+    else:
+        direct = _directly(work, fits, windows, at_once, has_gaps=has_gaps)
     if at_once > 1 and is_tiled(result, depth, windows):
-        fewer = _with_fewer_products(work, fits)
+        fewer = _where_they_are(work, fits, windows)
     is_for_constants = not is_tiled(result, depth, windows, changes=True)
     return Sliding(result, products, direct, fewer, is_for_constants)
 
@@ -174,10 +180,14 @@ def _directly(
     return Way(framed, work)
 
 
-def _with_fewer_products(work: Convolution, fits: Sequence[Fit]) -> Way:
-    """Tiles of four by four places, which see images where they are, and zeros around them."""
+def _where_they_are(work: Convolution, fits: Sequence[Fit], windows: Sequence[Window]) -> Way:
+    """Windows that see images where they are, and zeros around them."""
     work = Convolution.from_buffer_copy(work)
     work.planes_before, work.rows_before, work.columns_before = (fit.before for fit in fits)
+    _, above, beside = windows
+    work.row_stride, work.row_dilation = above.stride, above.dilation
+    work.column_stride, work.column_dilation = beside.stride, beside.dilation
+    _see(work, (work.image_step, work.row_step, work.column_step), windows)
     return Way(None, work)
 
 

@@ -53,6 +53,18 @@ static inline vec rounded(vec product) {
   return product;
 }
 
+/* A sum and a product, which are rounded once where the processor can do that: a compiler may have its reasons to
+   round twice here and once there. */
+static inline vec plus_product(vec sum, vec a, vec b) {
+#if defined(__FMA__) && LANES == 16
+  return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
+#elif defined(__FMA__) && LANES == 8
+  return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+#else
+  return sum + a * b;
+#endif
+}
+
 static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
 
 #ifdef HAS_MASKS
