@@ -22,6 +22,7 @@ from penstock.runtime.executor.executor import Executor
 from penstock.runtime.walk import Path, Walk, path_through
 from penstock.state.step_state import StepState
 from support.custom import custom_kernels
+from support.side_by_side import side_by_side
 from support.sketch import CPU, sketch
 
 #: What ends here stands above what it is made of.
@@ -212,11 +213,7 @@ def test_many_steps_at_once(walked: list[str]) -> None:
             found = [session.run("z:0", {"x": x}) for _ in range(12)]
             wrong.extend(number for y in found if y != -x * x)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        side_by_side(work, 6)
     assert not wrong
     assert walked == ["walk"] * 72
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from penstock.kernels.c.library import library
 from penstock.kernels.values.windows import Window
 from support.convolutions import Watched, expected, floats, use
 from support.shared_library import KINDS
+from support.side_by_side import side_by_side
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
@@ -379,11 +379,7 @@ def test_many_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             if got is None or not np.array_equal(got, alone[number]):  # type: ignore[arg-type]
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    side_by_side(work, 6)
     assert not wrong
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.c.address import address
 from penstock.kernels.c.filters import FLOAT, Factors, factors_of, transformed
-from penstock.kernels.c.library import Convolution, library
+from penstock.kernels.c.library import library
+from penstock.kernels.c.repeated import SHARED, Compute, Repeated
 from penstock.kernels.c.sliding import Way, sliding
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
@@ -39,17 +40,13 @@ NO_LIMITS: Final[Limits] = (-math.inf, math.inf)
 #: Dimensions of filters, by what they are for.
 BY_CHANNEL, OF_IMAGES, OF_VOLUMES = 3, 4, 5
 
-_Done = TypeVar("_Done")
-
 _BYTES: Final = FLOAT.itemsize
-#: With fewer multiplications no other thread is asked to help: two microseconds of one core.
-_SHARED: Final = 200_000
 
 
 class Convolver:
     """What convolves for one node."""
 
-    __slots__ = ("_facts", "_limits", "_rank")
+    __slots__ = ("_facts", "_known", "_limits", "_rank")
 
     def __init__(
         self, make_windows: MakeWindows, limits: Limits = NO_LIMITS, *, rank: int = OF_IMAGES
@@ -65,6 +62,8 @@ class Convolver:
         """
         self._limits: Final = limits
         self._rank: Final = rank
+        #: The last convolution by constants.  Each access is one operation.
+        self._known: Repeated | None = None
         dimensions = 2 if rank == BY_CHANNEL else rank - 2
         self._facts: Final = functools.lru_cache(maxsize=16)(
             lambda shape, strides, sizes, has_gaps: sliding(
@@ -101,6 +100,19 @@ class Convolver:
             ValueError: a window is larger than what it slides over.
 
         """
+        known = self._known
+        result = known(images, filters, bias, added) if known and into is None else None
+        return self._anew(images, filters, bias, added, into) if result is None else result
+
+    def _anew(
+        self,
+        images: Array,
+        filters: Array,
+        bias: Array | None,
+        added: Array | None,
+        into: Array | None,
+    ) -> Array | None:
+        """The same, by other constants than the last time or of images that lie otherwise."""
         with_c = library()
         if with_c is None or not _fit(images, filters, bias, self._rank):
             return None
@@ -110,28 +122,32 @@ class Convolver:
         facts = self._facts(images.shape, images.strides, filters.shape, has_gaps)
         if facts is None or (added is not None and not _is_like(facts.shape, added)):
             return None
-        if bias is not None:
-            bias = np.ascontiguousarray(bias)
-        if added is not None:
-            added = np.ascontiguousarray(added)
-        helpers = contention.helpers(HELPERS) if facts.products >= _SHARED else 0
+        bias = None if bias is None else np.ascontiguousarray(bias)
+        added = None if added is None else np.ascontiguousarray(added)
+        helpers = contention.helpers(HELPERS) if facts.products >= SHARED else 0
+        result = np.empty(facts.shape, FLOAT) if into is None else into
+        usual = facts.with_fewer_products
+        if usual is None or (facts.is_for_constants and not is_constant(filters)):
+            usual = facts.direct
 
-        def run(way: Way, factors: Factors, function: Callable[[Convolution, int], _Done]) -> _Done:
+        def run(way: Way, factors: Factors, function: Compute) -> bool:
             work, _framed = way.work(images, result)
             work.low, work.high = self._limits
             factors.give_to(work)
             work.bias = address(bias) if bias is not None else None
             work.added = address(added) if added is not None else None
-            return function(work, helpers)
+            is_done = function(work, helpers) is not False
+            is_settled = factors.packing is None and is_constant(filters)
+            if is_done and is_settled and into is None and way is usual:
+                of = images, filters, bias
+                self._known = Repeated(work, function, of, factors.numbers, way, facts)
+            return is_done
 
-        result = np.empty(facts.shape, FLOAT) if into is None else into
         if self._rank == BY_CHANNEL:
-            run(facts.direct, Factors(np.ascontiguousarray(filters)), with_c.slide)
-            return result
-        fewer = facts.with_fewer_products
-        if facts.is_for_constants and not is_constant(filters):
-            fewer = None
-        if fewer is None or not run(fewer, Factors(transformed(filters)), with_c.winograd):
+            run(usual, Factors(np.ascontiguousarray(filters)), with_c.slide)
+        elif usual is facts.direct or not run(
+            usual, Factors(transformed(filters)), with_c.winograd
+        ):
             run(facts.direct, factors_of(filters), with_c.convolve)
         return result
 
@@ -163,7 +179,7 @@ def correlate(
     grads, result = np.ascontiguousarray(grads), np.empty(shape, FLOAT)
     work, _framed = facts.direct.work(images, result)
     work.filters = address(grads)
-    with_c.correlate(work, contention.helpers(HELPERS) if facts.products >= _SHARED else 0)
+    with_c.correlate(work, contention.helpers(HELPERS) if facts.products >= SHARED else 0)
     return result
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import remembering
 from penstock.kernels.api.part import kernel_of_part
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.c.convolution import BY_CHANNEL, NO_LIMITS, Convolver, Limits
@@ -84,13 +85,19 @@ def _within(attrs: Attrs, limits: Limits) -> Callable[..., Array | None] | None:
             return convolve
         return lambda images, filters, added=None: convolve(images, filters, None, added)
     by_channel = Convolver(window_maker(attrs), limits, rank=BY_CHANNEL)
+    of_channels = remembering(_of_channels)
 
     def slide(images: Value, filters: Value, bias: Array | None = None) -> Array | None:
-        if np.ndim(filters) != 4 or filters.shape[3] != 1:
-            return None
-        return by_channel(images, filters[..., 0], bias)
+        weights = of_channels(filters)
+        return None if weights is None else by_channel(images, weights, bias)
 
     return slide
+
+
+def _of_channels(filters: Value) -> Array | None:
+    """The weights of each channel; None if there are several filters for one."""
+    has_one_each = np.ndim(filters) == 4 and filters.shape[3] == 1
+    return filters[..., 0] if has_one_each else None
 
 
 def _over_three_dimensions(attrs: Attrs, limits: Limits) -> Callable[..., Array | None] | None:
