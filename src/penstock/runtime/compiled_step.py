@@ -1,4 +1,6 @@
-"""One run of a request that is one compiled function: no executor, no thread, no rendezvous.
+"""One run of a request that is one function: no executor, no thread, no rendezvous.
+
+The function is compiled, or a walk through the nodes as long as it is not.
 
 In:   the values to feed.
 Out:  the fetched values, or the step's error.
@@ -70,7 +72,7 @@ class CompiledStepFacts:
     new_state: Callable[[Interrupt], StepState]
     #: Whether a step takes denormal numbers for zeros, by its feeds.
     flushes: Flushes
-    #: Told the region, the seconds and the interrupt of each step that succeeds.
+    #: Told what ran, the seconds and the interrupt of each step that succeeds.
     note: Callable[[Any, float, Interrupt], None]
     #: Whether there are other threads than the caller's.
     has_pool: bool

@@ -1,8 +1,9 @@
 """One partition on the tier that suits it.
 
 In:   a graph, and what its device's executors have in common.
-Out:  a function, if all of the graph could be compiled; and an executor, whose graph has compiled
-      regions in it or, where a run is watched node by node, has none.
+Out:  a path through it, before it is compiled; a function, if all of the graph could be; and an
+      executor, whose graph has compiled regions in it or, where a run is watched node by node,
+      has none.
 Not:  runs nothing, and knows no other partition.
 """
 

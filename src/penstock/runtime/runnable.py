@@ -1,7 +1,8 @@
 """A request, or the body of a function, on the tier that suits it.
 
 In:   partitions, each on a device; and all of them as one function, if they can be that.
-Out:  ``Runnable``: the function for the next step, or an executor for each partition.
+Out:  ``Runnable``: the function for the next step, a walk before there is one, or an executor for
+      each partition.
 Not:  runs nothing.
 """
 
@@ -112,7 +113,7 @@ class Runnable:
         return Walk(path) if path is not None else None
 
     def note(self, region: Region | Walk | None, seconds: float, interrupt: Interrupt) -> None:
-        """A step with ``region``, or by executors, took so long; ``interrupt`` is its own."""
+        """A step with a region, a walk, or by executors took so long; ``interrupt`` is its own."""
         if isinstance(region, Walk):
             self._first_seconds = seconds
         elif self._tuner is not None:

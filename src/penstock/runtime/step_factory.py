@@ -1,8 +1,8 @@
 """The kind of step that suits a request and its options.
 
 In:   a prepared request, and how this run is to be watched.
-Out:  a ``CompiledStep`` if the request is one compiled function and nobody traces it, or else a
-      ``Step``; or a ``PartialRun``.  Each gets its ``StepState`` here.
+Out:  a ``CompiledStep`` if the request is one function, or a walk before it is compiled, and nobody
+      traces it, or else a ``Step``; or a ``PartialRun``.  Each gets its ``StepState`` here.
 Not:  runs nothing.
 """
 

@@ -71,7 +71,7 @@ class Convolver:
                 strides,
                 sizes,
                 make_windows(sizes[:dimensions]),
-                at_once=1 if rank == BY_CHANNEL else _widest(),
+                at_once=_widest(),
                 has_gaps=has_gaps,
                 is_by_channel=rank == BY_CHANNEL,
             )

@@ -2,7 +2,7 @@
 
 In:   what the library was told of the first one; then other images of the same shape.
 Out:  the same convolution of these, with a third of the Python.
-Not:  keeps no filters alive, and checks nothing that ``fits`` does not.
+Not:  keeps no filters alive, and knows one shape of images.
 
 A step of a small network is fifty convolutions of a hundred microseconds, and what has to be looked
 up for each of them takes six.

@@ -91,7 +91,7 @@ def sliding(
         strides: of the same.
         filter_shape: of filters.
         windows: by planes, if they see several, by rows and by columns.
-        at_once: how many places are read side by side; 1 for gradients, and channel by channel.
+        at_once: how many places are read side by side; 1 for gradients.
         has_gaps: whether results do not follow each other in memory.
         is_by_channel: whether windows see one channel each.
 
@@ -116,13 +116,12 @@ def sliding(
     result = batch, rows, columns, count
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
-    fewer = None
+    where_they_are, fewer = _where_they_are(work, fits, windows), None
     if is_by_channel:
-        direct = _where_they_are(work, fits, windows)
+        direct = where_they_are
     else:
         direct = _directly(work, fits, windows, at_once, has_gaps=has_gaps)
-    if at_once > 1 and is_tiled(result, depth, windows):
-        fewer = _where_they_are(work, fits, windows)
+        fewer = where_they_are if at_once > 1 and is_tiled(result, depth, windows) else None
     is_for_constants = not is_tiled(result, depth, windows, changes=True)
     return Sliding(result, products, direct, fewer, is_for_constants)
 

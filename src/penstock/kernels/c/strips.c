@@ -27,13 +27,13 @@ typedef struct {
 /* A strip of some places for some channels. */
 typedef void (*Strip)(const Convolution *c, const Places *places, int64_t channel);
 
-/* Strips of one place and of four, of one vector and of two. */
+/* Strips of one place and of WIDE places, of one vector and of two. */
 typedef struct {
   Strip narrow[2], wide[2];
 } Strips;
 
 /* What windows see in one row, or NULL if that is beyond the edges, times the weights of that: for some places, and
-   vectors of channels.  If it is known how many columns a window has, its places are so many of them apart. */
+   vectors of channels.  If it is known how many columns a window has, so is the stride; columns are 0 otherwise. */
 static inline __attribute__((always_inline)) void add_row(
     const Convolution *c, const char *row, const float *weights, const int wide, const int vecs, const int columns,
     const int stride, vec sum[WIDE][2]) {
@@ -108,16 +108,16 @@ static inline __attribute__((always_inline)) void strip_at_edge(
   finish_places(c, places, channel, 1, vecs, sum);
 }
 
-#define STRIP(NAME, PLACES, VECS, COLUMNS, STRIDE)                                                \
-  static void NAME##_##PLACES##_##VECS(const Convolution *c, const Places *places, int64_t channel) { \
-    strip(c, places, channel, PLACES, VECS, COLUMNS, STRIDE);                                     \
+#define STRIP(NAME, PLACES, VECS, COLUMNS, STRIDE)                                         \
+  static void NAME##_##VECS(const Convolution *c, const Places *places, int64_t channel) { \
+    strip(c, places, channel, PLACES, VECS, COLUMNS, STRIDE);                              \
   }
-#define STRIPS(NAME, COLUMNS, STRIDE)                                             \
-  STRIP(NAME, 1, 1, COLUMNS, STRIDE)                                              \
-  STRIP(NAME, 1, 2, COLUMNS, STRIDE)                                              \
-  STRIP(NAME, 4, 1, COLUMNS, STRIDE)                                              \
-  STRIP(NAME, 4, 2, COLUMNS, STRIDE)                                              \
-  static const Strips NAME = {{NAME##_1_1, NAME##_1_2}, {NAME##_4_1, NAME##_4_2}};
+#define STRIPS(NAME, COLUMNS, STRIDE)          \
+  STRIP(NAME##_narrow, 1, 1, COLUMNS, STRIDE)  \
+  STRIP(NAME##_narrow, 1, 2, COLUMNS, STRIDE)  \
+  STRIP(NAME##_wide, WIDE, 1, COLUMNS, STRIDE) \
+  STRIP(NAME##_wide, WIDE, 2, COLUMNS, STRIDE) \
+  static const Strips NAME = {{NAME##_narrow_1, NAME##_narrow_2}, {NAME##_wide_1, NAME##_wide_2}};
 STRIPS(any, 0, 0)
 STRIPS(three, 3, 1)
 STRIPS(three_apart, 3, 2)
