@@ -119,6 +119,10 @@ class RewriterConfig(Options):
     function_optimization: Toggle = Toggle.DEFAULT
     #: Make one node of a convolution and what comes after it.
     remapping: Toggle = Toggle.DEFAULT
+    #: Leave out most of this for a request that needs fewer nodes; 0 means 4, and nothing is left
+    #: out below 0.  Constants are folded and equal things computed once all the same, and what is
+    #: heavy is fused.
+    min_graph_nodes: int = 0
     #: An error of the optimiser is one of the run, instead of a warning.
     fail_on_optimizer_errors: bool = False
 
@@ -278,6 +282,7 @@ def _graph_options(proto: Message) -> GraphOptions:
         rewrite_options=RewriterConfig(
             disable_meta_optimizer=rewriter.disable_meta_optimizer,
             fail_on_optimizer_errors=rewriter.fail_on_optimizer_errors,
+            min_graph_nodes=rewriter.min_graph_nodes,
             **{name: Toggle(max(value, 0)) for name, value in toggles.items()},
         ),
         build_cost_model=proto.build_cost_model,

@@ -73,6 +73,69 @@ def test_each_optimisation_has_its_switch(given: GraphOptions, left: set[str]) -
     assert ran(given) == left
 
 
+@pytest.mark.parametrize(
+    ("fewest", "left"),
+    [(0, {"same", "out"}), (4, {"same", "out"}), (3, {"out"}), (1, {"out"}), (-1, {"out"})],
+)
+def test_the_smallest_graphs_are_left_alone(fewest: int, left: set[str]) -> None:
+    """With fewer than four nodes TensorFlow's rewriters leave a graph as it is, or as one says."""
+    text = """
+        x = Placeholder() dtype=float32
+        same = Identity(x)
+        out = Sub(same, x)
+    """
+    assert ran(options(min_graph_nodes=fewest), text) == left
+    nodes_that_are_not_needed = """
+        more = Neg(x)
+        most = Neg(more)
+    """
+    assert ran(options(min_graph_nodes=fewest), text + nodes_that_are_not_needed) == left
+
+
+def test_four_nodes_are_worth_it() -> None:
+    """How many there are is counted before any of them goes."""
+    text = """
+        x = Placeholder() dtype=float32
+        same = Identity(x)
+        less = Identity(same)
+        out = Sub(less, x)
+    """
+    assert ran(GraphOptions(), text) == {"out"}
+    assert ran(options(min_graph_nodes=5), text) == {"same", "less", "out"}
+
+
+def test_constants_of_the_smallest_graphs_are_folded() -> None:
+    """As TensorFlow does outside of its rewriters; equal things are computed once, too."""
+    text = """
+        a = Const() value=2.0
+        b = Const() value=2.0
+        x = Placeholder() dtype=float32
+        out = Sub(a, b)
+    """
+    assert ran(GraphOptions(), text) == {"out"}
+    merged = """
+        x = Placeholder() dtype=float32
+        p = Neg(x)
+        q = Neg(x)
+        out = Sub(p, q)
+    """
+    assert ran(options(min_graph_nodes=9), merged) == {"p", "out"}
+
+
+def test_passes_for_few_nodes() -> None:
+    """What begins at certain ops, and what users want, is done however small a graph is."""
+    ps.register_pass("own", lambda _: 0)
+    try:
+        passes = passes_of(GraphOptions())
+        left_out = set(passes.names) - set(passes.for_nodes(3).names)
+    finally:
+        ps.unregister_pass("own")
+    assert "own" in passes.names
+    assert left_out == {"lower", "remove_identities", "skip_unread", "simplify_arithmetic"}
+    assert passes.for_nodes(4) is passes
+    assert passes.for_nodes(3).settings is passes.settings
+
+
 def test_options_of_the_first_level() -> None:
     """At the lowest level, folding and merging can still be asked for."""
     lowest = {"opt_level": Level.L0, "max_folded_constant_in_bytes": 7}
@@ -104,6 +167,7 @@ def test_options_come_from_the_message() -> None:
     rewriter.arithmetic_optimization = 1
     rewriter.constant_folding = 5
     rewriter.fail_on_optimizer_errors = True
+    rewriter.min_graph_nodes = -1
     want = GraphOptions(
         optimizer_options=OptimizerOptions(
             opt_level=Level.L0, do_constant_folding=True, max_folded_constant_in_bytes=99
@@ -114,6 +178,7 @@ def test_options_come_from_the_message() -> None:
             arithmetic_optimization=Toggle.ON,
             constant_folding=Toggle.AGGRESSIVE,
             fail_on_optimizer_errors=True,
+            min_graph_nodes=-1,
         ),
     )
     assert Config.of(proto).graph_options == want

@@ -58,8 +58,10 @@ def fold_constants(
 
     """
     folding = _Folding(draft, (max_bytes, max_elements), host, flush=flush)
-    prepared_beside(folding.compute)
-    folding.put_in_place()
+    first = [node for node in draft.graph if node.inputs and folding.is_known(node)]
+    if first:
+        prepared_beside(lambda: folding.compute(first))
+        folding.put_in_place()
     return len(folding.outputs)
 
 
@@ -80,9 +82,8 @@ class _Folding:
         self.waits: dict[Node, frozenset[Node]] = {}
         self.given_up = draft.given_up.setdefault("fold_constants", set())
 
-    def compute(self) -> None:
-        """Run what can be run, and whatever that makes possible."""
-        candidates = [n for n in self.draft.graph if n.inputs and self.is_known(n)]
+    def compute(self, candidates: list[Node]) -> None:
+        """Run what can be run of some nodes, and whatever that makes possible."""
         seen = set(candidates)
         for node in candidates:  # grows
             checkpoint()

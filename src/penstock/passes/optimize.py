@@ -37,6 +37,8 @@ from penstock.state.checkpoints import begin, checkpoint
 
 #: Rounds after which a graph is taken as it is.
 _MAX_ROUNDS: Final = 10
+#: Nodes of the smallest graph that is worth all passes, as in TensorFlow.
+MIN_GRAPH_NODES: Final = 4
 _ADVICE: Final = "docs/add-a-pass.md says what a pass may do, and how to take it away again"
 
 
@@ -46,6 +48,8 @@ class Passes:
 
     chosen: tuple[GraphPass, ...] = field(default_factory=ordered_passes)
     settings: PassSettings = field(default_factory=PassSettings)
+    #: The graph of a request that has fewer nodes is not gone through by all of them.
+    min_graph_nodes: int = MIN_GRAPH_NODES
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,6 +59,12 @@ class Passes:
     def of(self, phase: Phase) -> tuple[GraphPass, ...]:
         """Those of one phase; what opens graphs does so always, and is told what to lower."""
         return _of_phase(ordered_passes() if phase is Phase.OPENING else self.chosen, phase)
+
+    def for_nodes(self, count: int) -> Passes:
+        """Those for the graph of a request that has so many nodes."""
+        if count >= self.min_graph_nodes:
+            return self
+        return Passes(chosen=_worth_it_in_few(self.chosen), settings=self.settings)
 
     @property
     def opens_calls(self) -> bool:
@@ -81,6 +91,16 @@ def _open_calls(chosen: tuple[GraphPass, ...]) -> bool:
 @functools.lru_cache(maxsize=64)
 def _skip_unread(chosen: tuple[GraphPass, ...]) -> bool:
     return any(one.name == "skip_unread" for one in chosen)
+
+
+@functools.lru_cache(maxsize=64)
+def _worth_it_in_few(chosen: tuple[GraphPass, ...]) -> tuple[GraphPass, ...]:
+    """What TensorFlow leaves to no rewriter, what begins at certain ops, and what users want."""
+    return tuple(
+        one
+        for one in chosen
+        if one.level_option or one.starts_at is not None or not (one.is_builtin and one.is_optional)
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,6 +132,8 @@ def open_graph(
 
 def optimize(pruned: Pruned, passes: Passes) -> Pruned:
     """The graph of a request, optimised; the one that was given is used up."""
+    # Where something is fetched is not a node of the graph as it was written.
+    passes = passes.for_nodes(len(pruned.graph) - len(pruned.fetch_types))
     device_of = optimize_graph(pruned.graph, pruned.device_of, passes)
     return pruned.with_devices(device_of)
 

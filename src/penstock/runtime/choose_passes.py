@@ -24,7 +24,7 @@ from penstock.passes.graph_pass import (
     rewriting,
 )
 from penstock.passes.graph_rewriter import GraphRewriter
-from penstock.passes.optimize import Passes
+from penstock.passes.optimize import MIN_GRAPH_NODES, Passes
 from penstock.passes.pass_list import add_pass, ordered_passes, remove_pass
 
 #: The options that switch passes.
@@ -40,7 +40,9 @@ def passes_of(options: GraphOptions, settings: PassSettings | None = None) -> Pa
     settings = settings or PassSettings()
     if most:
         settings = dataclasses.replace(settings, max_folded_bytes=most)
-    return Passes(chosen=_chosen(ordered_passes(), options), settings=settings)
+    fewest = options.rewrite_options.min_graph_nodes or MIN_GRAPH_NODES
+    chosen = _chosen(ordered_passes(), options)
+    return Passes(chosen=chosen, settings=settings, min_graph_nodes=fewest)
 
 
 @functools.lru_cache(maxsize=64)  # nearly every session has the same
