@@ -12,11 +12,12 @@ fitted to whole networks on processors with AVX2 and with AVX-512 (``docs/perfor
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Final
 
-from penstock.graph.graph import Node
+from penstock.graph.graph import Edge, Node
 from penstock.passes.offload.heavy_ops import CONVOLUTIONS
+from penstock.passes.region_node import Output
 from penstock.passes.tiles import is_in_tiles
 from penstock.shapes.infer import Shapes
 
@@ -28,10 +29,16 @@ _IN_TILES: Final = 0.4
 _LARGE_WINDOW: Final = 64
 _IN_LARGE_WINDOW: Final = 0.75
 #: ... and where each channel is by itself.
-_BY_CHANNEL: Final = 6.0
+_BY_CHANNEL: Final = 3.0
 #: What it takes more for each number that a node hands to the next one: by way of memory, and not
 #: in a layout that ONNX Runtime chooses.
 _NUMBER: Final = 12.0
+#: A product by ONNX Runtime where the channels of results are no multiple of so many, of which its
+#: layout has a block.
+_BLOCK: Final = 8
+_IN_NO_BLOCKS: Final = 1.6
+#: What it takes more for each number that comes into a region or leaves it, in another layout.
+_HANDED_OVER: Final = 20.0
 
 
 def products_of(nodes: Sequence[Node], shapes: Shapes, ops: Set[str]) -> int:
@@ -39,19 +46,49 @@ def products_of(nodes: Sequence[Node], shapes: Shapes, ops: Set[str]) -> int:
     return sum(_products_of(node, shapes) for node in nodes if node.op.name in ops)
 
 
-def saved_products(nodes: Sequence[Node], shapes: Shapes, ops: Set[str]) -> float:
+def saved_products(
+    nodes: Sequence[Node], shapes: Shapes, ops: Set[str], is_fixed: Callable[[Edge], bool]
+) -> float:
     """How many products' time ONNX Runtime saves; below 0 if the kernels in C take less.
 
     Args:
         nodes: a region.
         shapes: what is known of shapes; sizes that are not count as 1.
         ops: those whose products count.
+        is_fixed: whether what an edge brings is handed over once for all steps.
 
     """
-    numbers = sum(math.prod(_sizes(node, 0, shapes)) for node in nodes)
-    heavy = [node for node in nodes if node.op.name in ops]
-    in_c = sum(_products_of(node, shapes) * _price_in_c(node, shapes) for node in heavy)
-    return in_c + numbers * _NUMBER - products_of(heavy, shapes, ops)
+    saved = 0.0
+    for node in nodes:
+        if node.op.name in ops:
+            price = _price_in_c(node, shapes) - _price_in_onnx(node, shapes)
+            saved += _products_of(node, shapes) * price
+    within, across = _handed_over(nodes, is_fixed)
+    return saved + _numbers(within, shapes) * _NUMBER - _numbers(across, shapes) * _HANDED_OVER
+
+
+def _handed_over(
+    nodes: Sequence[Node], is_fixed: Callable[[Edge], bool]
+) -> tuple[set[Output], set[Output]]:
+    """What the nodes of a region hand to each other; and what comes into it or leaves it."""
+    inside = frozenset(nodes)
+    within, across = set[Output](), set[Output]()
+    for node in nodes:
+        for edge in node.inputs:
+            if edge is not None and edge.src not in inside and not is_fixed(edge):
+                across.add((edge.src, edge.src_slot))
+        for edge in node.out_edges:  # of which none is a control edge
+            (within if edge.dst in inside else across).add((node, edge.src_slot))
+    return within, across
+
+
+def _numbers(outputs: Iterable[Output], shapes: Shapes) -> int:
+    return sum(math.prod(_sizes(node, slot, shapes)) for node, slot in outputs)
+
+
+def _price_in_onnx(node: Node, shapes: Shapes) -> float:
+    """What a product of some node takes by ONNX Runtime."""
+    return _IN_NO_BLOCKS if math.prod(_sizes(node, 0, shapes)[-1:]) % _BLOCK else 1.0
 
 
 def _price_in_c(node: Node, shapes: Shapes) -> float:

@@ -61,7 +61,7 @@ def offload_regions(
 
     def is_worth_it(nodes: Sequence[Node]) -> bool:
         of_region = nodes, exporter.shapes, counted
-        if is_in_c and saved_products(*of_region) < _SAVED * min_products:
+        if is_in_c and saved_products(*of_region, exporter.is_fixed) < _SAVED * min_products:
             return False
         return products_of(*of_region) >= min_products
 
