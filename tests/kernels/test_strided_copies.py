@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.parallel import strided_copies
-from penstock.kernels.parallel.strided_copies import gathered, has_short_runs, put
+from penstock.kernels.parallel.strided_copies import copy_apart, gathered, has_short_runs, put
 
 VIEWS = [
     np.s_[:, ::2],
@@ -41,7 +41,7 @@ def test_gathered_and_put_back(view: Any, dtype: Any, depth: int) -> None:
 
 @pytest.mark.parametrize("shape", [(1, 700, 601, 3), (3, 900, 300, 3), (300_001, 2, 3)])
 def test_many_runs_are_shared_among_threads(shape: tuple[int, ...]) -> None:
-    """Piece by piece, along whichever axis is longest, and whatever is left of it."""
+    """Piece by piece, along an axis that is long enough, and whatever is left of it."""
     array = np.random.default_rng(1).random(shape, np.float32)
     turned = array[..., ::-1, :]
     target = np.zeros((*shape[:-1], 5), np.float32)[..., :3]
@@ -49,6 +49,55 @@ def test_many_runs_are_shared_among_threads(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(target, turned)
     np.testing.assert_array_equal(gathered(turned), turned)
     assert not target.base[..., 3:].any()
+
+
+LARGE = np.random.default_rng(2).random((3, 701, 601), np.float32)
+#: Arrays of more than two pieces, and of less.
+TURNED = {
+    "channels first": LARGE.transpose(2, 0, 1),
+    "channels last": LARGE.transpose(1, 2, 0),
+    "backwards": LARGE[:, ::-1, ::-1],
+    "a part": LARGE[:, 1:, 2:-1],
+    "all": LARGE,
+    "one row": LARGE.reshape(1, -1),
+    "a number for all": np.broadcast_to(np.float32(3), (1000, 2000)),
+    "bytes": LARGE.view(np.uint8)[..., ::3],
+    "words": LARGE.astype("U9")[:, ::7, ::9].T,
+    "objects": LARGE[:, ::2, ::2].astype(object).T,
+    "few": LARGE[:, :9, ::-1],
+    "none": LARGE[:, :0].T,
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_copies_are_apart(name: str) -> None:
+    """The same elements in the order of their indices, in memory that nobody else has."""
+    array = TURNED[name]
+    found = copy_apart(array)
+    np.testing.assert_array_equal(found, array)
+    assert found.dtype == array.dtype
+    assert found.flags.c_contiguous
+    assert found.flags.writeable
+    assert found.base is None
+    assert not np.shares_memory(found, array)
+
+
+def test_large_copies_are_shared_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces of a mebibyte or more, of the first axis that has enough entries."""
+    counts: list[int] = []
+
+    def noted(count: int, body: Any) -> None:
+        counts.append(count)
+        for number in reversed(range(count)):
+            body(number)
+
+    monkeypatch.setattr(strided_copies, "parallel_equal", noted)
+    for name in ("channels first", "backwards", "few", "objects", "none"):
+        np.testing.assert_array_equal(copy_apart(TURNED[name]), TURNED[name])
+    assert counts == [4, 4]
+    for shape in ((64, 2, 1 << 18), (2, 1 << 18), (1, (1 << 19) - 1)):
+        assert not copy_apart(np.zeros(shape, np.float32)[..., ::-1]).any()
+    assert counts == [4, 4, 16, 2]
 
 
 FLOATS = np.zeros((8, 8, 64), np.float32)

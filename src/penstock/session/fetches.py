@@ -20,11 +20,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.names import parse_endpoint
-from penstock.core.values import Array, ResourceHandle, Value, as_value, copied
+from penstock.core.values import Array, ResourceHandle, Value, as_value
 from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.exceptions import from_exception
 from penstock.graph.graph import Graph
+from penstock.kernels.parallel.strided_copies import copy_apart
 from penstock.session.handles import as_bytes
 
 _Rebuild: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -91,7 +92,7 @@ def copies(values: Mapping[str, Value], which: Collection[str]) -> dict[str, Val
 def copy_of(value: Value, name: str) -> Value:
     """A value in memory that nobody else knows; raises ResourceExhaustedError if there is none."""
     try:
-        return copied(value)
+        return copy_apart(value) if isinstance(value, np.ndarray) else value
     except MemoryError as cause:
         raise _no_memory_for_copy(name, cause) from cause
 

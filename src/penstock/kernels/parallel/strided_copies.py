@@ -6,7 +6,7 @@ Not:  computes nothing.
 
 numpy starts anew for each run, which for a few numbers takes several times as long as the work.
 A run that is copied as if it were one large element costs a fifth of that; where there are many,
-threads share them.
+threads share them, and so they do the elements of any large array.
 """
 
 from __future__ import annotations
@@ -54,18 +54,36 @@ def put(target: Array, source: Array, enough: int = ENOUGH) -> None:
         target[...] = source
 
 
+def copy_apart(array: Array) -> Array:
+    """A copy without gaps in the order of indices, of which threads make parts if it is large."""
+    if _pieces(array) < 2 or array.dtype.hasobject:
+        return array.copy()
+    result = np.empty(array.shape, array.dtype)
+    _copy_in_pieces(result, array)
+    return result
+
+
 def _copy(target: Array, source: Array) -> None:
     run = np.dtype((np.void, source.shape[-1] * source.itemsize))
     to, from_ = target.view(run), source.view(run)
-    axis = int(np.argmax(to.shape))
-    count = min(target.nbytes // _WORTH_A_PIECE, _MOST)
-    if count < 2:
+    if _pieces(source) < 2:
         to[...] = from_
-        return
-    step = -(-to.shape[axis] // count)
+    else:
+        _copy_in_pieces(to, from_)
+
+
+def _pieces(array: Array) -> int:
+    return min(array.nbytes // _WORTH_A_PIECE, _MOST)
+
+
+def _copy_in_pieces(target: Array, source: Array) -> None:
+    """Copy pieces of the first dimension that has as many entries, or of the longest one."""
+    count, shape = _pieces(source), source.shape
+    axis = next((at for at, size in enumerate(shape) if size >= count), int(np.argmax(shape)))
+    step = -(-shape[axis] // count)
 
     def copy_some(number: int) -> None:
         part = (*[slice(None)] * axis, slice(number * step, (number + 1) * step))
-        to[part] = from_[part]
+        target[part] = source[part]
 
-    parallel_equal(-(-to.shape[axis] // step), copy_some)
+    parallel_equal(-(-shape[axis] // step), copy_some)
