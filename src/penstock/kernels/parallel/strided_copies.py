@@ -1,12 +1,11 @@
-"""Arrays whose elements follow each other in memory in short runs only, such as every other pixel.
+"""Copies of arrays that are large, or whose elements follow each other in short runs only.
 
-In:   arrays, often views.
-Out:  the same numbers, copied run by run.
+In:   arrays, often views, such as of every other pixel.
+Out:  the same numbers, copied run by run where runs are short, and by threads where there are many.
 Not:  computes nothing.
 
 numpy starts anew for each run, which for a few numbers takes several times as long as the work.
-A run that is copied as if it were one large element costs a fifth of that; where there are many,
-threads share them, and so they do the elements of any large array.
+A run that is copied as if it were one large element costs a fifth of that.
 """
 
 from __future__ import annotations
